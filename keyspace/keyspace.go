@@ -1,0 +1,62 @@
+// Package keyspace names every key that this product stores in etcd. Nobody else builds a key, so the layout is in one
+// place and a test can hold it.
+//
+//	/<prefix>/<cluster>/
+//	  meta/schema                              version of this layout, decimal
+//	  meta/coordinators                        number of transaction coordinators, decimal, never shrinks
+//	  tc/<id>/leader                           election key under a lease; its create revision is the term
+//	  tc/<id>/next                             upper bound (exclusive) of the ids that may have been used, decimal
+//	  tc/<id>/log/<index>                      one group commit of log records
+//	  tc/<id>/open/<least>/<participant hash>  exists from ADD until the decision
+//	  topics/...                               the embedded topics; package topic documents them
+//
+// Numbers inside keys are fixed-width hex, so that key order is number order.
+package keyspace
+
+import (
+	"fmt"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// SchemaVersion is the layout that this build reads and writes. A store with a newer one is refused.
+const SchemaVersion = 1
+
+// Space is the root of one cluster's keys. The zero Space is not usable; use New.
+type Space struct{ root string }
+
+// New returns the key space of a cluster. prefix is one path element without slashes; cluster is the broker.conf clusterName.
+func New(prefix, cluster string) Space { return Space{root: "/" + prefix + "/" + cluster + "/"} }
+
+// Root is the prefix of every key of the space, with a trailing slash.
+func (s Space) Root() string { return s.root }
+
+// Schema is the key of the layout version.
+func (s Space) Schema() string { return s.root + "meta/schema" }
+
+// Coordinators is the key of the number of coordinators.
+func (s Space) Coordinators() string { return s.root + "meta/coordinators" }
+
+// TC is the prefix of everything of one coordinator.
+func (s Space) TC(tc uint64) string { return fmt.Sprintf("%stc/%016x/", s.root, tc) }
+
+// Leader is the election key of a coordinator.
+func (s Space) Leader(tc uint64) string { return s.TC(tc) + "leader" }
+
+// Next is the key of the id bound of a coordinator.
+func (s Space) Next(tc uint64) string { return s.TC(tc) + "next" }
+
+// LogPrefix is the prefix of a coordinator's log entries.
+func (s Space) LogPrefix(tc uint64) string { return s.TC(tc) + "log/" }
+
+// Log is the key of one log entry.
+func (s Space) Log(tc, index uint64) string { return fmt.Sprintf("%s%016x", s.LogPrefix(tc), index) }
+
+// OpenPrefix is the prefix of the open keys of one transaction.
+func (s Space) OpenPrefix(id txn.ID) string { return fmt.Sprintf("%sopen/%016x/", s.TC(id.Most), id.Least) }
+
+// Open is the key that exists exactly while id is OPEN and p is registered with it.
+func (s Space) Open(id txn.ID, p txn.Participant) string { return s.OpenPrefix(id) + p.Hash() }
+
+// Topics is the prefix of everything of the embedded topics.
+func (s Space) Topics() string { return s.root + "topics/" }
