@@ -53,7 +53,9 @@ func (s Space) LogPrefix(tc uint64) string { return s.TC(tc) + "log/" }
 func (s Space) Log(tc, index uint64) string { return fmt.Sprintf("%s%016x", s.LogPrefix(tc), index) }
 
 // OpenPrefix is the prefix of the open keys of one transaction.
-func (s Space) OpenPrefix(id txn.ID) string { return fmt.Sprintf("%sopen/%016x/", s.TC(id.Most), id.Least) }
+func (s Space) OpenPrefix(id txn.ID) string {
+	return fmt.Sprintf("%sopen/%016x/", s.TC(id.Most), id.Least)
+}
 
 // Open is the key that exists exactly while id is OPEN and p is registered with it.
 func (s Space) Open(id txn.ID, p txn.Participant) string { return s.OpenPrefix(id) + p.Hash() }
