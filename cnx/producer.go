@@ -1,0 +1,53 @@
+package cnx
+
+import (
+	"context"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// ProducerInfo is what PRODUCER_SUCCESS tells.
+type ProducerInfo struct {
+	Name           string
+	LastSequenceID int64 // -1: none
+	SchemaVersion  []byte
+	TopicEpoch     uint64
+	HasTopicEpoch  bool
+	Ready          bool
+}
+
+// Send is one SEND command. Payload is everything from the magic 0x0e01 on (or from the metadata size where a client sent no
+// checksum), already verified; the topic owns it from the call on and stores it unchanged.
+type Send struct {
+	SequenceID        uint64
+	HighestSequenceID uint64 // equals SequenceID if the command had none
+	NumMessages       int32
+	Txn               txn.ID
+	InTxn             bool // both halves were present in the command
+	IsChunk           bool
+	Marker            bool
+	Metadata          *pulsarproto.MessageMetadata
+	Payload           []byte
+}
+
+// Producer is an attached producer. Methods are called from the connection's reader, one at a time.
+type Producer interface {
+	// Send stores a message. The answer comes through ProducerClient, in the order of the sends.
+	Send(msg Send)
+	// Close detaches the producer and returns when it is detached; sends in flight are still answered or dropped.
+	Close()
+}
+
+// ProducerClient is the connection's end of a producer. Methods never block.
+type ProducerClient interface {
+	Receipt(sequenceID, highestSequenceID, ledgerID, entryID uint64)
+	SendError(sequenceID uint64, err error)
+	// Disconnect sends CLOSE_PRODUCER: the client looks up again and reconnects.
+	Disconnect()
+	// Alive probes the connection; false if the peer does not answer within the liveness timeout. It may block and is
+	// called from a goroutine of its own.
+	Alive(ctx context.Context) bool
+	// CnxID is unique per connection.
+	CnxID() uint64
+}
