@@ -17,7 +17,7 @@ type Delivery struct {
 	Payload           []byte // stored bytes, shared: never changed
 }
 
-// Consumer is an attached consumer. Methods are called from the connection's reader and never block, except as said.
+// Consumer is an attached consumer. No method blocks. The connection calls one method at a time, Resume excepted.
 type Consumer interface {
 	Flow(permits uint32)
 	// Ack handles one ACK command; done is called once the acknowledgement is durable (or refused).
@@ -30,9 +30,11 @@ type Consumer interface {
 	Unsubscribe(force bool, done func(error))
 	// LastMessageID answers GET_LAST_MESSAGE_ID: the last position that can really be delivered.
 	LastMessageID(done func(last, markDelete *pulsarproto.MessageIdData, err error))
-	// Resume is called when the connection's write queue has drained after ConsumerClient.Full was true.
+	// Resume is called once when the connection's write queue has drained after ConsumerClient.Full was true, from the
+	// connection's writer: beside the other methods, possibly after Close.
 	Resume()
-	// Close detaches the consumer; its unacknowledged messages go to others.
+	// Close detaches the consumer; its unacknowledged messages go to others. It may run beside or after
+	// ConsumerClient.Disconnect: a consumer that is detached already needs nothing more.
 	Close()
 }
 
@@ -41,8 +43,10 @@ type ConsumerClient interface {
 	Message(d Delivery)
 	// Full reports that the connection's write queue is above its bound: stop delivering until Consumer.Resume.
 	Full() bool
+	// ActiveConsumerChange tells a client of protocol version 12 or later whether it is the active one; others are not told.
 	ActiveConsumerChange(active bool)
-	// Disconnect sends CLOSE_CONSUMER.
+	// Disconnect sends CLOSE_CONSUMER: the client looks up again and subscribes. The topic has detached the consumer or does
+	// so itself; the connection forgets it, and messages that come later go nowhere.
 	Disconnect()
 	Alive(ctx context.Context) bool
 	CnxID() uint64

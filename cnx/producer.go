@@ -31,11 +31,13 @@ type Send struct {
 	Payload           []byte
 }
 
-// Producer is an attached producer. Methods are called from the connection's reader, one at a time.
+// Producer is an attached producer. The connection calls one method at a time, and none after Close.
 type Producer interface {
 	// Send stores a message. The answer comes through ProducerClient, in the order of the sends.
 	Send(msg Send)
-	// Close detaches the producer and returns when it is detached; sends in flight are still answered or dropped.
+	// Close detaches the producer and returns when it is detached; sends in flight are still answered or dropped, and
+	// answers that come after Close has returned go nowhere. It runs in a goroutine of its own, and may run beside or after
+	// ProducerClient.Disconnect: a producer that is detached already needs nothing more.
 	Close()
 }
 
@@ -43,7 +45,8 @@ type Producer interface {
 type ProducerClient interface {
 	Receipt(sequenceID, highestSequenceID, ledgerID, entryID uint64)
 	SendError(sequenceID uint64, err error)
-	// Disconnect sends CLOSE_PRODUCER: the client looks up again and reconnects.
+	// Disconnect sends CLOSE_PRODUCER: the client looks up again and reconnects. The topic has detached the producer or
+	// does so itself; the connection forgets it, drops answers that come later and ignores the client's sends under way.
 	Disconnect()
 	// Alive probes the connection; false if the peer does not answer within the liveness timeout. It may block and is
 	// called from a goroutine of its own.

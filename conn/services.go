@@ -27,7 +27,8 @@ type Coordinators interface {
 	// Count is the number of coordinators; 0 if transactions are off.
 	Count() uint64
 	// Connect answers TC_CLIENT_CONNECT_REQUEST for an existing tc. Waits while the coordinator loads, up to its own bound.
-	// closed is called, at most once, when the coordinator's term ends: the connection must then be closed (TC-24).
+	// closed is called, at most once, when the coordinator's term ends: the connection must then be closed (TC-24). It does
+	// not block, and the registration ends with ctx, which is the connection's. A connection registers once with a tc.
 	// Errors: txn.ErrNotReady.
 	Connect(ctx context.Context, tc uint64, closed func(), done func(error))
 	// NewTxn opens a transaction. named tells a request with client_name (even a blank one, which is refused).
@@ -45,9 +46,10 @@ type Topics interface {
 	PartitionCount(ctx context.Context, name topicname.Name, create bool) (int, error)
 	// TopicsOfNamespace lists full topic names (partitions one by one), without internal ones.
 	TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error)
-	// Produce attaches a producer. cmd.Topic is already parsed as name. The ctx is the connection's.
+	// Produce attaches a producer. cmd.Topic is already parsed as name. The ctx ends with the connection or when the client
+	// closes the producer meanwhile. It may block and runs in a goroutine of its own; client may be used before it returns.
 	Produce(ctx context.Context, name topicname.Name, caller Caller, cmd *pulsarproto.CommandProducer, client ProducerClient) (Producer, ProducerInfo, error)
-	// Subscribe attaches a consumer. Nothing is delivered before Flow.
+	// Subscribe attaches a consumer. Nothing is delivered before Flow. ctx and goroutine as in Produce.
 	Subscribe(ctx context.Context, name topicname.Name, caller Caller, cmd *pulsarproto.CommandSubscribe, client ConsumerClient) (Consumer, error)
 	// EndTxn applies END_TXN_ON_PARTITION and END_TXN_ON_SUBSCRIPTION. done as in Coordinators.
 	EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error))
