@@ -1,0 +1,117 @@
+package etcdstore
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+)
+
+// spaceInterval is how often the space is looked at.
+const spaceInterval = time.Second
+
+// Space says what a store has room for.
+type Space uint32
+
+// The states, each refusing more than the one before. Ends of transactions are never refused.
+const (
+	Normal     Space = iota
+	RefuseData       // no messages and acknowledgements
+	RefuseNew        // no new transactions and participants either
+)
+
+// String names the state in logs and metrics.
+func (s Space) String() string {
+	switch s {
+	case Normal:
+		return "normal"
+	case RefuseData:
+		return "refuse-data"
+	}
+	return "refuse-new"
+}
+
+// spaceGuard compares the bytes in use with the quota, and the free disk with the reserves.
+type spaceGuard struct {
+	dir                     string
+	quota                   int64
+	dataReserve, newReserve int64
+	live                    func() int64 // bytes in use
+	free                    func(dir string) (int64, error)
+	log                     zerolog.Logger
+	current                 atomic.Uint32
+}
+
+func newSpaceGuard(o Options, live func() int64, free func(string) (int64, error), log zerolog.Logger) *spaceGuard {
+	return &spaceGuard{
+		dir: o.Dir, quota: o.QuotaBytes, dataReserve: o.DataReserve, newReserve: o.NewReserve,
+		live: live, free: free, log: log,
+	}
+}
+
+func (g *spaceGuard) state() Space { return Space(g.current.Load()) }
+
+// check looks once and logs a change.
+func (g *spaceGuard) check() error {
+	free, err := g.free(g.dir)
+	if err != nil {
+		return err
+	}
+	live := g.live()
+	now := g.judge(live, free)
+	before := Space(g.current.Swap(uint32(now)))
+	if now == before {
+		return nil
+	}
+	event := g.log.Warn()
+	if now == Normal {
+		event = g.log.Info()
+	}
+	event.Stringer("space", now).Int64("live", live).Int64("quota", g.quota).Int64("free", free).Msg("space of the store changed")
+	return nil
+}
+
+func (g *spaceGuard) judge(live, free int64) Space {
+	room := min(g.quota-live, free)
+	switch {
+	case room < g.newReserve:
+		return RefuseNew
+	case room < g.dataReserve:
+		return RefuseData
+	}
+	return Normal
+}
+
+// run looks until ctx is done. hurry is called whenever data is refused: history may be what fills the store.
+func (g *spaceGuard) run(ctx context.Context, hurry func()) {
+	ticker := time.NewTicker(spaceInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := g.check(); err != nil {
+			g.log.Warn().Err(err).Msg("space of the store unknown")
+		}
+		if g.state() != Normal {
+			hurry()
+		}
+	}
+}
+
+// enoughToStart refuses a full disk with the reason: etcd allocates two segments of its write-ahead log as it starts.
+func enoughToStart(dir string, free func(string) (int64, error)) error {
+	bytes, err := free(dir)
+	if err != nil {
+		return err
+	}
+	if need := 2*wal.SegmentSizeBytes + 16*mebibyte; bytes < need {
+		return fmt.Errorf("data directory %s is full: %d bytes free, at least %d needed", dir, bytes, need)
+	}
+	return nil
+}
