@@ -45,7 +45,7 @@ func generate() error {
 
 func compile() (*descriptorpb.FileDescriptorProto, error) {
 	compiler := protocompile.Compiler{
-		Resolver: &protocompile.SourceResolver{Accessor: openSchema},
+		Resolver:       &protocompile.SourceResolver{Accessor: openSchema},
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	files, err := compiler.Compile(context.Background(), registeredPath)
