@@ -1,0 +1,140 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+const (
+	// storeTimeout bounds one append or proof. One that takes longer is of unknown fate and ends the term.
+	storeTimeout = 10 * time.Second
+	// cleanBytes is how much of the log one cleaning step reads.
+	cleanBytes = 512 << 10
+)
+
+// commit makes ready durable and then performs its effects. On an error nothing of it was performed but the answers, with
+// ErrCoordinatorNotFound.
+func (s *session) commit(ctx context.Context, ready *fsm.Ready) error {
+	if ready.Empty() {
+		return nil
+	}
+	if err := s.secure(ctx, ready); err != nil {
+		for i := range ready.After {
+			if answer, ok := ready.After[i].To.(answerFunc); ok {
+				answer(nil, txn.ErrCoordinatorNotFound)
+			}
+		}
+		return err
+	}
+	for i := range ready.After {
+		s.perform(&ready.After[i])
+	}
+	if ready.Clean {
+		s.reading.Add(1)
+		go s.readPrefix(ctx)
+	}
+	return nil
+}
+
+// secure appends the batch, or proves the term where an answer rests on it alone. An append under way is not cut short by
+// a shutdown: its answer is worth waiting for.
+func (s *session) secure(ctx context.Context, ready *fsm.Ready) error {
+	if !ready.Writes() && !ready.NeedsProof {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if !ready.Writes() {
+		return s.store.Prove(ctx)
+	}
+	began := s.c.now()
+	at, err := s.store.Append(ctx, ready.Batch)
+	if err != nil {
+		return err
+	}
+	s.machine.Appended(at)
+	if s.c.opts.Events.Appended != nil {
+		s.c.opts.Events.Appended(s.c.tc, len(ready.Batch.Changes), at.Bytes, s.c.now().Sub(began))
+	}
+	return nil
+}
+
+// perform does one effect, whose ground is durable now.
+func (s *session) perform(e *fsm.Effect) {
+	events, tc := &s.c.opts.Events, s.c.tc
+	switch e.Kind {
+	case fsm.Reply:
+		s.reply(e)
+	case fsm.Drive:
+		s.drives.start(&drive{id: e.ID, participant: e.Participant, action: e.Action, lowWaterMark: e.LowWaterMark})
+	case fsm.Ended:
+		if events.Ended != nil {
+			events.Ended(tc, e.Action, e.TimedOut, time.Duration(e.Millis)*time.Millisecond)
+		}
+	case fsm.Expired:
+		if events.Expired != nil {
+			events.Expired(tc, e.ID)
+		}
+	case fsm.Contrary:
+		if events.Contrary != nil {
+			events.Contrary(tc, e.ID, e.Action)
+		}
+	case fsm.Resolved:
+		if events.Resolved != nil {
+			events.Resolved(tc, e.ID, e.Participant, e.Who)
+		}
+	}
+}
+
+func (s *session) reply(e *fsm.Effect) {
+	answer := e.To.(answerFunc)
+	if e.Err == nil {
+		answer(e, nil)
+		return
+	}
+	if s.c.opts.Events.RequestRejected != nil {
+		s.c.opts.Events.RequestRejected(s.c.tc, e.Err)
+	}
+	if pause := s.c.opts.TooManyPause; pause > 0 && errors.Is(e.Err, txn.ErrTooManyRequests) {
+		err := e.Err
+		time.AfterFunc(pause, func() { answer(nil, err) })
+		return
+	}
+	answer(nil, e.Err)
+}
+
+// readPrefix reads the oldest entries of the log for the machine to clean.
+func (s *session) readPrefix(ctx context.Context) {
+	defer s.reading.Done()
+	entries, err := s.store.ReadPrefix(ctx, cleanBytes)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.c.log.Warn().Err(err).Msg("could not read the oldest log entries for cleaning, trying again")
+		}
+		wait(ctx, s.c.opts.RetryCeiling)
+	}
+	if ctx.Err() == nil {
+		s.c.mail.put(letter{cmd: &fsm.Cleaned{Prefix: entries}})
+	}
+}
+
+// end gives up the term: nothing that waits in it gets a definite answer.
+func (s *session) end(cause error) error {
+	for _, to := range s.machine.Abandon() {
+		to.(answerFunc)(nil, txn.ErrCoordinatorNotFound)
+	}
+	refuse(s.batch, txn.ErrCoordinatorNotFound)
+	s.batch = nil
+	return cause
+}
+
+// close waits for what the term started, and empties the mailbox of what belonged to it. The term's context is done.
+func (s *session) close() {
+	s.drives.close()
+	s.reading.Wait()
+	refuse(s.c.mail.take(nil), txn.ErrCoordinatorNotFound)
+}

@@ -1,0 +1,253 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Coordinator is one transaction coordinator. Run it in a goroutine; everything else may be called from anywhere.
+type Coordinator struct {
+	tc           uint64
+	opts         Options
+	leader       Leader
+	openLog      func(tc uint64, term Term) Log
+	participants Participants
+	log          zerolog.Logger
+	now          func() time.Time
+	mail         *mailbox
+
+	mu      sync.Mutex // guards the following
+	space   fsm.SpaceLevel
+	serving bool
+	loadErr error
+	began   chan struct{}              // closed while a term is served
+	closers map[context.Context]func() // by connection: those that registered with this term
+	status  Status
+}
+
+// Status is a coordinator's state for health, metrics and operators.
+type Status struct {
+	TC           uint64
+	Serving      bool
+	LoadError    string // why it does not serve, if it tried
+	Term         int64
+	Live         int
+	Outcomes     int
+	Names        int
+	LastIssued   uint64
+	LowWaterMark uint64
+	LogBytes     int64
+	LogLiveBytes int64
+	Recovered    time.Time // when the load of this term ended
+	LoadTook     time.Duration
+}
+
+// New returns a coordinator that does nothing until Run.
+func New(tc uint64, opts Options, leader Leader, openLog func(uint64, Term) Log, participants Participants, log zerolog.Logger) *Coordinator {
+	opts.Machine.TC = tc
+	now := opts.Now
+	if now == nil {
+		now = time.Now
+	}
+	return &Coordinator{
+		tc: tc, opts: opts, leader: leader, openLog: openLog, participants: participants,
+		log: log.With().Uint64("tc", tc).Logger(), now: now, mail: newMailbox(),
+		began: make(chan struct{}), closers: map[context.Context]func(){}, status: Status{TC: tc},
+	}
+}
+
+// Run wins terms and serves them until ctx is done, then answers what waits with ErrCoordinatorNotFound and resigns.
+func (c *Coordinator) Run(ctx context.Context) {
+	expiry := c.expireWaiting(ctx)
+	pause := c.opts.RetryFirst
+	for ctx.Err() == nil {
+		began := c.now()
+		err := c.term(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		c.endTerm(err)
+		if c.now().Sub(began) > c.opts.RetryCeiling {
+			pause = c.opts.RetryFirst
+		}
+		wait(ctx, pause)
+		pause = min(2*pause, c.opts.RetryCeiling)
+	}
+	c.endTerm(context.Cause(ctx))
+	refuse(c.mail.close(), txn.ErrCoordinatorNotFound)
+	<-expiry
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// expireWaiting answers requests that have waited LoadWait for a term, until ctx is done.
+func (c *Coordinator) expireWaiting(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(max(c.opts.LoadWait/20, 10*time.Millisecond))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if !c.isServing() {
+				refuse(c.mail.expired(c.now().Add(-c.opts.LoadWait)), txn.ErrCoordinatorNotFound)
+			}
+		}
+	}()
+	return done
+}
+
+// refuse answers letters that no machine will see.
+func refuse(letters []letter, err error) {
+	for _, l := range letters {
+		if l.answer != nil {
+			l.answer(nil, err)
+		}
+	}
+}
+
+// term wins, loads and serves one term. The error says why it ended.
+func (c *Coordinator) term(ctx context.Context) error {
+	term, err := c.leader.Win(ctx, c.tc)
+	if err != nil {
+		return fmt.Errorf("win the term: %w", err)
+	}
+	defer c.resign(term)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errTermOver)
+	s, err := c.load(ctx, term)
+	if err != nil {
+		c.failedLoad(err)
+		return fmt.Errorf("load the log: %w", err)
+	}
+	err = s.serve(ctx)
+	cancel(err)
+	s.close()
+	return err
+}
+
+var errTermOver = errors.New("term over")
+
+// resign deletes this term's leader key, whatever ended the term. It must not outlive the process for long.
+func (c *Coordinator) resign(term Term) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := term.Resign(ctx); err != nil {
+		c.log.Warn().Err(err).Int64("term", term.Number()).Msg("could not delete the leader key, its lease will")
+	}
+}
+
+func (c *Coordinator) failedLoad(err error) {
+	c.mu.Lock()
+	c.loadErr = err
+	c.status.LoadError = err.Error()
+	c.mu.Unlock()
+	if c.opts.Events.LoadFailed != nil {
+		c.opts.Events.LoadFailed(c.tc, err)
+	}
+}
+
+// beginTerm makes the coordinator visible to commands.
+func (c *Coordinator) beginTerm(status Status) {
+	c.mu.Lock()
+	c.serving, c.loadErr = true, nil
+	c.status = status
+	close(c.began)
+	c.mu.Unlock()
+	if c.opts.Events.TermBegan != nil {
+		c.opts.Events.TermBegan(c.tc, status.Term, status.Live, status.Outcomes, status.LoadTook)
+	}
+}
+
+// endTerm closes the connections that registered (TC-24): clients look up again.
+func (c *Coordinator) endTerm(cause error) {
+	c.mu.Lock()
+	was := c.serving
+	c.serving = false
+	c.status.Serving = false
+	closers := c.closers
+	c.closers = map[context.Context]func(){}
+	if was {
+		c.began = make(chan struct{})
+	}
+	term := c.status.Term
+	c.mu.Unlock()
+	for _, closed := range closers {
+		closed()
+	}
+	if was && c.opts.Events.TermEnded != nil {
+		c.opts.Events.TermEnded(c.tc, term, cause)
+	}
+}
+
+// termBegan is closed while a term is served.
+func (c *Coordinator) termBegan() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.began
+}
+
+func (c *Coordinator) isServing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.serving
+}
+
+// Status returns a copy of the coordinator's state.
+func (c *Coordinator) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+func (c *Coordinator) publish(m *fsm.Machine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.status
+	s.Live, s.Outcomes, s.Names = m.Live(), m.Outcomes().Len(), m.Outcomes().Names()
+	s.LastIssued, s.LowWaterMark = m.Issued(), m.LowWaterMark()
+	s.LogBytes, s.LogLiveBytes = m.LogCost(), m.LiveCost()
+}
+
+// SetSpace tells the coordinator how much room the store has, now and for later terms.
+func (c *Coordinator) SetSpace(level fsm.SpaceLevel) {
+	c.mu.Lock()
+	changed := c.space != level
+	c.space = level
+	c.mu.Unlock()
+	if changed {
+		c.mail.put(letter{cmd: &fsm.Space{Level: level}})
+	}
+}
+
+func (c *Coordinator) currentSpace() fsm.SpaceLevel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.space
+}
+
+// submit queues a command whose answer somebody waits for.
+func (c *Coordinator) submit(cmd fsm.Command, answer answerFunc) {
+	if !c.mail.put(letter{cmd: cmd, answer: answer, since: c.now()}) {
+		answer(nil, txn.ErrCoordinatorNotFound)
+	}
+}

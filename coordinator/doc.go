@@ -1,0 +1,8 @@
+// Package coordinator runs transaction coordinators: for each one a goroutine that wins a term, loads the log, and then
+// steps the state machine with every waiting command, makes the result durable in one group commit, and performs the effects.
+//
+// Nothing is answered, and no participant is called, before the append that it rests on is durable in this term; a batch
+// without an append that holds an answer resting on the term proves the term by a linearizable read. When an append is
+// refused or its fate is unknown the term is over: everyone who waits gets ErrCoordinatorNotFound, connections that
+// registered are closed, and the next load tells what happened.
+package coordinator

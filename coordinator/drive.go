@@ -1,0 +1,141 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// drives are the participant calls of one term: a bounded number in flight, the others waiting in order, failed ones
+// repeated with backoff until the participant has applied the decision or the term ends (TC-15, TC-23).
+type drives struct {
+	ctx          context.Context // the term's
+	participants Participants
+	opts         *Options
+	report       func(fsm.Command)                  // back to the coordinator
+	failed       func(*drive, error, int)           // after each failed attempt
+	after        func(time.Duration, func()) func() // starts a timer, returns its stop
+
+	mu       sync.Mutex // guards the following
+	inFlight int
+	waiting  []*drive
+	timers   map[*drive]func()
+	closed   bool
+}
+
+// drive is one participant of one decided transaction.
+type drive struct {
+	id           txn.ID
+	participant  txn.Participant
+	action       txn.Action
+	lowWaterMark uint64
+	attempts     int
+}
+
+func newDrives(ctx context.Context, participants Participants, opts *Options, report func(fsm.Command), failed func(*drive, error, int)) *drives {
+	return &drives{
+		ctx: ctx, participants: participants, opts: opts, report: report, failed: failed,
+		after:  func(d time.Duration, f func()) func() { t := time.AfterFunc(d, f); return func() { t.Stop() } },
+		timers: map[*drive]func(){},
+	}
+}
+
+// start queues d.
+func (s *drives) start(d *drive) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	if s.inFlight >= s.opts.MaxDrives {
+		s.waiting = append(s.waiting, d)
+		s.mu.Unlock()
+		return
+	}
+	s.inFlight++
+	s.mu.Unlock()
+	s.call(d)
+}
+
+func (s *drives) call(d *drive) {
+	s.participants.End(s.ctx, d.id, d.participant, d.action, d.lowWaterMark, func(err error) { s.done(d, err) })
+}
+
+// done takes a participant's answer and gives the place to the next drive.
+func (s *drives) done(d *drive, err error) {
+	next := s.release()
+	if next != nil {
+		defer s.call(next)
+	}
+	if s.ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		s.report(&fsm.Applied{Least: d.id.Least, Participant: d.participant})
+		return
+	}
+	d.attempts++
+	s.failed(d, err, d.attempts)
+	s.report(&fsm.Failed{Least: d.id.Least, Participant: d.participant, Reason: err.Error()})
+	s.retry(d, s.pause(d.attempts, err))
+}
+
+// release frees the place of a finished call and takes the next waiting drive into it.
+func (s *drives) release() *drive {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.waiting) == 0 {
+		s.inFlight--
+		return nil
+	}
+	next := s.waiting[0]
+	s.waiting = s.waiting[1:]
+	return next
+}
+
+func (s *drives) retry(d *drive, pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.timers[d] = s.after(pause, func() {
+		s.mu.Lock()
+		delete(s.timers, d)
+		s.mu.Unlock()
+		s.start(d)
+	})
+}
+
+// pause is exponential with jitter from RetryFirst to RetryCeiling; an answer that repeating can hardly change waits the
+// ceiling at once.
+func (s *drives) pause(attempts int, err error) time.Duration {
+	ceiling := s.opts.RetryCeiling
+	pause := ceiling
+	if retryable(err) && attempts < 32 {
+		pause = min(s.opts.RetryFirst<<(attempts-1), ceiling)
+	}
+	return pause/2 + rand.N(pause/2+1)
+}
+
+func retryable(err error) bool {
+	var status *txn.StatusError
+	return !errors.Is(err, txn.ErrNotAllowed) && !errors.Is(err, txn.ErrInvalidTopicName) && !errors.As(err, &status)
+}
+
+// close stops everything. Calls in flight end with the term's context.
+func (s *drives) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.waiting = nil
+	for d, stop := range s.timers {
+		stop()
+		delete(s.timers, d)
+	}
+}

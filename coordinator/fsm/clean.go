@@ -1,0 +1,47 @@
+package fsm
+
+import (
+	"github.com/pulsar-tc/pulsar-tc/compaction"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// clean drops the oldest entries of the log and writes again what of them is live.
+func (m *Machine) clean(now int64, c *Cleaned) {
+	m.cleaning = false
+	if len(c.Prefix) == 0 {
+		return
+	}
+	end := c.Prefix[len(c.Prefix)-1].Index + 1
+	for _, r := range compaction.Carry(nil, c.Prefix, end, &cleaner{m, now}) {
+		m.append(txn.Change{Record: r})
+	}
+	m.ready.Batch.DropBefore = end
+	for i := range c.Prefix {
+		m.logCost -= int64(c.Prefix[i].Bytes) + compaction.EntryOverhead
+	}
+}
+
+// cleaner is what compaction may ask of a machine.
+type cleaner struct {
+	m   *Machine
+	now int64
+}
+
+func (c *cleaner) Snapshot(least, end uint64) (txn.Record, bool) {
+	t := c.m.live[least]
+	if t == nil || t.since >= end {
+		return txn.Record{}, false
+	}
+	return t.snapshot(c.now), true
+}
+
+func (c *cleaner) Outcome(least uint64) (txn.Record, bool) {
+	o, key, held := c.m.outcomes.Held(least)
+	if !held {
+		return txn.Record{}, false
+	}
+	return txn.Record{
+		Op: txn.OpOutcome, Least: least, Status: o.Status, TimedOut: o.TimedOut, Owner: key.Owner, ClientName: key.Name,
+		StartTime: o.Opened, TimeoutMillis: o.TTL, Time: o.Ended, Place: o.Place,
+	}, true
+}

@@ -1,0 +1,73 @@
+package fsm
+
+import (
+	"fmt"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// describe tells an operator everything about one transaction.
+func (m *Machine) describe(now int64, c *Describe) {
+	id := m.id(c.Least)
+	if t := m.live[c.Least]; t != nil {
+		m.ready.NeedsProof = true
+		m.effect(Effect{Kind: Reply, To: c.To, ID: id, Descriptions: []Description{t.describe(m.opts.TC)}})
+		return
+	}
+	o, key, kept := m.outcomes.Get(c.Least, now)
+	if !kept {
+		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		return
+	}
+	m.effect(Effect{Kind: Reply, To: c.To, ID: id, Descriptions: []Description{{
+		ID: id, Status: o.Status, Owner: key.Owner, ClientName: key.Name,
+		Opened: o.Opened, TTLMillis: o.TTL, Ended: o.Ended, TimedOut: o.TimedOut,
+	}}})
+}
+
+// list tells an operator which transactions are live, in order of id.
+func (m *Machine) list(c *List) {
+	m.ready.NeedsProof = true
+	found := []Description{}
+	for t := m.first; t != nil && (c.Limit == 0 || len(found) < c.Limit); t = t.next {
+		d := t.describe(m.opts.TC)
+		if c.Filter == nil || c.Filter(&d) {
+			found = append(found, d)
+		}
+	}
+	m.effect(Effect{Kind: Reply, To: c.To, Descriptions: found})
+}
+
+// resolve declares a participant done by an operator's word: the way out for one that is gone for good (O-4).
+func (m *Machine) resolve(now int64, c *Resolve) {
+	id := m.id(c.Least)
+	t := m.live[c.Least]
+	switch {
+	case t == nil:
+		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		return
+	case !decided(t):
+		m.refuse(c.To, id, fmt.Errorf("%w: the transaction is OPEN; commit or abort it first", txn.ErrNotAllowed))
+		return
+	}
+	p := t.find(c.Participant)
+	switch {
+	case p == nil:
+		m.refuse(c.To, id, fmt.Errorf("%w: %s is not a participant of %s", txn.ErrNotAllowed, c.Participant, id))
+		return
+	case p.done:
+		m.refuse(c.To, id, nil)
+		return
+	case m.space == SpaceRefuseEnd:
+		m.refuse(c.To, id, fmt.Errorf("%w: the store is full", txn.ErrNotReady))
+		return
+	}
+	m.append(txn.Change{Record: txn.Record{
+		Op: txn.OpResolve, Least: c.Least, Participants: []txn.Participant{c.Participant}, Who: c.Who, Time: now,
+	}})
+	m.effect(Effect{Kind: Resolved, ID: id, Participant: c.Participant, Who: c.Who})
+	m.reply(c.To, id, nil)
+	if t.waiting == 0 {
+		m.finish(now, t)
+	}
+}

@@ -1,0 +1,232 @@
+package fsm
+
+import (
+	"container/heap"
+	"math"
+
+	"github.com/pulsar-tc/pulsar-tc/compaction"
+	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Options are the limits of one coordinator. 0 means no limit, except where it says otherwise.
+type Options struct {
+	TC uint64
+	// MaxTTLMillis is the longest ttl; a longer one is refused, never shortened (transactionMaxTtlMs).
+	MaxTTLMillis uint64
+	// MaxActive bounds live transactions (maxActiveTransactionsPerCoordinator).
+	MaxActive int
+	// MaxParticipants bounds the participants of one transaction.
+	MaxParticipants int
+	// MaxParticipantBytes bounds their names together, so that a snapshot of the transaction fits one etcd request.
+	MaxParticipantBytes int
+	Preserver           preserver.Options
+}
+
+const (
+	// minTTLMillis is what a shorter ttl is taken for (TC-11).
+	minTTLMillis = 100
+	// idBlock is how many ids are reserved at a time.
+	idBlock = 1 << 16
+	// deadlinesPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients.
+	deadlinesPerTick = 1024
+	expiriesPerTick  = 10_000
+)
+
+// Machine is the state of one coordinator in one term. Make one with New, feed it the log with Replay, then call Recover;
+// from then on Step and Take.
+type Machine struct {
+	opts     Options
+	live     map[uint64]*transaction
+	first    *transaction // live ones in order of id
+	last     *transaction
+	due      deadlines
+	outcomes *preserver.Index
+	parked   int // transactions whose outcome waits for space
+
+	issued    uint64 // last id handed out, or the one before the first of this term
+	reserved  uint64 // ids below it are reserved
+	place     uint64 // last outcome's
+	lastEnded int64  // last outcome's end, ms since the epoch
+
+	space    SpaceLevel
+	expiring bool
+
+	head     uint64 // log index behind the last known entry
+	logCost  int64  // of the entries in the log
+	liveCost int64  // of the snapshots of all live transactions
+	cleaning bool
+
+	loading bool
+	orphans map[uint64]uint64 // least -> index of a record whose NEW is gone, until a later record stands for it
+
+	ready, spare Ready
+}
+
+// New returns an empty machine.
+func New(opts Options) *Machine {
+	return &Machine{
+		opts:     opts,
+		live:     map[uint64]*transaction{},
+		outcomes: preserver.New(opts.Preserver),
+		loading:  true,
+		orphans:  map[uint64]uint64{},
+	}
+}
+
+// Step folds one command into the state. now is milliseconds since the epoch.
+func (m *Machine) Step(now int64, cmd Command) {
+	switch c := cmd.(type) {
+	case *NewTxn:
+		m.newTxn(now, c)
+	case *AddParticipants:
+		m.addParticipants(now, c)
+	case *EndTxn:
+		m.endTxn(now, c)
+	case *Applied:
+		m.participantApplied(now, c)
+	case *Failed:
+		m.participantFailed(c)
+	case *Resolve:
+		m.resolve(now, c)
+	case *Tick:
+		m.tick(now, c)
+	case *Describe:
+		m.describe(now, c)
+	case *List:
+		m.list(c)
+	case *Cleaned:
+		m.clean(now, c)
+	case *Space:
+		m.setSpace(now, c.Level)
+	}
+}
+
+// Take hands over the work of all steps since the last Take.
+func (m *Machine) Take() *Ready {
+	if !m.cleaning && compaction.Due(m.logCost, m.liveCost+m.outcomes.Bytes()) {
+		m.cleaning = true
+		m.ready.Clean = true
+	}
+	m.ready, m.spare = m.spare, m.ready
+	m.ready.reset()
+	return &m.spare
+}
+
+func (r *Ready) reset() {
+	clear(r.Batch.Changes)
+	clear(r.After)
+	*r = Ready{Batch: txn.Batch{Changes: r.Batch.Changes[:0]}, After: r.After[:0]}
+}
+
+// Pending is the number of changes that wait for the next Take: the driver's measure of a full batch.
+func (m *Machine) Pending() int { return len(m.ready.Batch.Changes) }
+
+// Appended tells the machine where the last Ready's batch went.
+func (m *Machine) Appended(a txn.Appended) {
+	m.head = a.Last + 1
+	m.logCost += int64(a.Bytes) + int64(a.Last-a.First+1)*compaction.EntryOverhead
+}
+
+// NextDeadline is when Tick has something to do, milliseconds since the epoch; math.MaxInt64 if nothing is due ever.
+func (m *Machine) NextDeadline() int64 {
+	switch {
+	case m.expiring:
+		return 0
+	case m.space == SpaceRefuseEnd || len(m.due) == 0:
+		return math.MaxInt64
+	}
+	return m.due[0].deadline()
+}
+
+// Live is the number of transactions that have not ended.
+func (m *Machine) Live() int { return len(m.live) }
+
+// Outcomes is the index of ended transactions, for reading.
+func (m *Machine) Outcomes() *preserver.Index { return m.outcomes }
+
+// Issued is the last id handed out.
+func (m *Machine) Issued() uint64 { return m.issued }
+
+// LogCost is what the log takes in the store, and LiveCost what of it is live, in bytes.
+func (m *Machine) LogCost() int64  { return m.logCost }
+func (m *Machine) LiveCost() int64 { return m.liveCost + m.outcomes.Bytes() }
+
+// LowWaterMark is the mark up to which every transaction has ended, two's complement (TC-17): one below the lowest live
+// id, or the last id handed out. A NEW whose append is in flight is live here already.
+func (m *Machine) LowWaterMark() uint64 {
+	if m.first != nil {
+		return m.first.least - 1
+	}
+	return m.issued
+}
+
+// append adds a change to the batch and applies its record.
+func (m *Machine) append(c txn.Change) *transaction {
+	m.ready.Batch.Changes = append(m.ready.Batch.Changes, c)
+	return m.apply(&c.Record, m.head)
+}
+
+func (m *Machine) effect(e Effect) { m.ready.After = append(m.ready.After, e) }
+
+func (m *Machine) reply(to any, id txn.ID, err error) {
+	m.effect(Effect{Kind: Reply, To: to, ID: id, Err: err})
+}
+
+func (m *Machine) id(least uint64) txn.ID { return txn.ID{Most: m.opts.TC, Least: least} }
+
+// refuse answers with something that is true only as long as the term holds.
+func (m *Machine) refuse(to any, id txn.ID, err error) {
+	m.ready.NeedsProof = true
+	m.reply(to, id, err)
+}
+
+// link puts a new transaction behind all others: ids only grow.
+func (m *Machine) link(t *transaction) {
+	t.prev = m.last
+	if m.last != nil {
+		m.last.next = t
+	} else {
+		m.first = t
+	}
+	m.last = t
+}
+
+func (m *Machine) unlink(t *transaction) {
+	if t.prev != nil {
+		t.prev.next = t.next
+	} else {
+		m.first = t.next
+	}
+	if t.next != nil {
+		t.next.prev = t.prev
+	} else {
+		m.last = t.prev
+	}
+	t.prev, t.next = nil, nil
+}
+
+func (m *Machine) arm(t *transaction) { heap.Push(&m.due, t) }
+
+func (m *Machine) disarm(t *transaction) {
+	if t.deadlineAt >= 0 {
+		heap.Remove(&m.due, t.deadlineAt)
+	}
+}
+
+// mayAct is the owner check of every request on a transaction. Source: TransactionMetadataStoreService.verifyTxnOwnership.
+func mayAct(caller Caller, owner txn.Owner) bool {
+	return !owner.Known || caller.Super || caller.Owner == owner
+}
+
+// Abandon returns the To of every END_TXN that waits, in order of id: the term is over and none of them gets an answer from
+// this machine, which must not be used any more.
+func (m *Machine) Abandon() []any {
+	var all []any
+	for t := m.first; t != nil; t = t.next {
+		for _, w := range t.waiters {
+			all = append(all, w.to)
+		}
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package fsm
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"slices"
+)
+
+// firstIDBits: a term's ids start no lower than the unix second shifted by so many bits. So ids grow across restored backups
+// and new installations in front of brokers that remember old ones, and stay below 2^53.
+const firstIDBits = 20
+
+// Recover ends the load: next is the stored bound of ids (0: none yet), now milliseconds since the epoch. Its Ready drives
+// every transaction whose decision is durable. clockBehind is how far now is behind the ids already used, in ms; 0 if not.
+func (m *Machine) Recover(now int64, next uint64) (ready *Ready, clockBehind int64, err error) {
+	if len(m.orphans) > 0 {
+		least, index := lowest(m.orphans)
+		return nil, 0, fmt.Errorf("log entry %d: record of transaction %s whose NEW is gone, and nothing that stands for it follows",
+			index, m.id(least))
+	}
+	m.orphans = nil
+	m.loading = false
+	m.outcomes.Loaded(now)
+	m.startIDs(now, next)
+	for _, t := range m.inOrder() {
+		m.link(t)
+		switch {
+		case !decided(t):
+			t.deadlineAt = len(m.due)
+			m.due = append(m.due, t)
+		case t.waiting == 0:
+			m.finish(now, t)
+		default:
+			m.drive(t)
+		}
+	}
+	heap.Init(&m.due)
+	if seconds := int64(next >> firstIDBits); seconds*1000 > now {
+		clockBehind = seconds*1000 - now
+	}
+	return m.Take(), clockBehind, nil
+}
+
+// startIDs sets the first id of the term (TC-21, promise 5).
+func (m *Machine) startIDs(now int64, next uint64) {
+	first := uint64(max(now, 0)/1000) << firstIDBits
+	first = max(first, next)
+	if len(m.live) > 0 || m.issued > 0 {
+		first = max(first, m.issued+1)
+	}
+	m.issued, m.reserved = first-1, next
+}
+
+func (m *Machine) inOrder() []*transaction {
+	all := make([]*transaction, 0, len(m.live))
+	for _, t := range m.live {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *transaction) int { return cmp.Compare(a.least, b.least) })
+	return all
+}
+
+func lowest(m map[uint64]uint64) (key, value uint64) {
+	first := true
+	for k, v := range m {
+		if first || k < key {
+			key, value, first = k, v, false
+		}
+	}
+	return key, value
+}
+
+func decided(t *transaction) bool {
+	_, yes := t.status.Decided()
+	return yes
+}

@@ -1,0 +1,18 @@
+package fsm
+
+import "github.com/pulsar-tc/pulsar-tc/txn"
+
+// tick aborts open transactions whose deadline has passed (TC-18: a decision that is already made wins), and forgets
+// outcomes whose time has come.
+func (m *Machine) tick(now int64, c *Tick) {
+	if m.space != SpaceRefuseEnd {
+		for n := 0; n < deadlinesPerTick && len(m.due) > 0 && m.due[0].deadline() <= now; n++ {
+			m.decide(now, m.due[0], txn.Abort, true)
+		}
+	}
+	m.expiring = m.expiring || c.Expire
+	if m.expiring {
+		_, done := m.outcomes.Expire(now, expiriesPerTick)
+		m.expiring = !done
+	}
+}

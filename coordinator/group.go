@@ -1,0 +1,244 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Group is all coordinators that this process may lead. Its methods are what a connection, a topic and an operator ask.
+type Group struct {
+	all  []*Coordinator
+	opts Options
+	wg   sync.WaitGroup
+	stop context.CancelFunc
+}
+
+// NewGroup returns a group of coordinators; the place of each is its number. Start runs them.
+func NewGroup(all []*Coordinator, opts Options) *Group { return &Group{all: all, opts: opts} }
+
+// Start runs every coordinator until Close or until ctx is done. They load and drive by themselves, without waiting for a
+// client (TC-22).
+func (g *Group) Start(ctx context.Context) {
+	ctx, g.stop = context.WithCancel(ctx)
+	for _, c := range g.all {
+		g.wg.Go(func() { c.Run(ctx) })
+	}
+}
+
+// Close ends all terms and returns when nothing of the group runs any more. What waits gets ErrCoordinatorNotFound (P-30).
+func (g *Group) Close() {
+	if g.stop != nil {
+		g.stop()
+	}
+	g.wg.Wait()
+}
+
+// Count is the number of coordinators.
+func (g *Group) Count() uint64 { return uint64(len(g.all)) }
+
+// Statuses returns the state of every coordinator, by number.
+func (g *Group) Statuses() []Status {
+	all := make([]Status, len(g.all))
+	for i, c := range g.all {
+		all[i] = c.Status()
+	}
+	return all
+}
+
+// SetSpace tells every coordinator how much room the store has.
+func (g *Group) SetSpace(level fsm.SpaceLevel) {
+	for _, c := range g.all {
+		c.SetSpace(level)
+	}
+}
+
+func (g *Group) find(tc uint64) (*Coordinator, error) {
+	if tc >= uint64(len(g.all)) {
+		return nil, fmt.Errorf("%w: there are %d, numbered from 0, and no %d", txn.ErrCoordinatorNotFound, len(g.all), tc)
+	}
+	return g.all[tc], nil
+}
+
+// NewTxn opens a transaction; done gets its id.
+func (g *Group) NewTxn(tc uint64, owner txn.Owner, ttlMillis uint64, clientName string, named bool, done func(txn.ID, error)) {
+	c, err := g.find(tc)
+	if err != nil {
+		done(txn.ID{Most: tc}, err)
+		return
+	}
+	cmd := &fsm.NewTxn{Owner: owner, TTLMillis: ttlMillis, ClientName: clientName, Named: named}
+	c.submit(cmd, func(e *fsm.Effect, err error) {
+		if err != nil {
+			done(txn.ID{Most: tc}, err)
+			return
+		}
+		if created := g.opts.Events.Created; created != nil {
+			created(tc)
+		}
+		done(e.ID, nil)
+	})
+}
+
+// AddParticipants registers participants of one kind, all or none.
+func (g *Group) AddParticipants(id txn.ID, caller fsm.Caller, participants []txn.Participant, done func(error)) {
+	c, err := g.find(id.Most)
+	if err != nil {
+		done(err)
+		return
+	}
+	cmd := &fsm.AddParticipants{Caller: caller, Least: id.Least, Participants: participants}
+	c.submit(cmd, func(_ *fsm.Effect, err error) { done(err) })
+}
+
+// EndTxn decides a transaction, joins its end, or asks for its outcome. done gets nil when every participant has applied
+// action and the outcome is durable.
+func (g *Group) EndTxn(id txn.ID, caller fsm.Caller, action txn.Action, named bool, done func(error)) {
+	c, err := g.find(id.Most)
+	if err != nil {
+		done(err)
+		return
+	}
+	cmd := &fsm.EndTxn{Caller: caller, Least: id.Least, Action: action, Named: named}
+	c.submit(cmd, g.bounded(done))
+}
+
+// bounded answers an END early if it waits longer than EndWait (TC-16).
+func (g *Group) bounded(done func(error)) answerFunc {
+	if g.opts.EndWait <= 0 {
+		return func(_ *fsm.Effect, err error) { done(err) }
+	}
+	var answered atomic.Bool
+	timer := time.AfterFunc(g.opts.EndWait, func() {
+		if answered.CompareAndSwap(false, true) {
+			done(fmt.Errorf("%w: the decision is made and participants are still applying it, ask again", txn.ErrNotReady))
+		}
+	})
+	return func(_ *fsm.Effect, err error) {
+		if answered.CompareAndSwap(false, true) {
+			timer.Stop()
+			done(err)
+		}
+	}
+}
+
+// Describe returns what is known of one transaction, live or ended. Errors: *txn.NotFoundError, txn.ErrCoordinatorNotFound.
+func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error) {
+	c, err := g.find(id.Most)
+	if err != nil {
+		return fsm.Description{}, err
+	}
+	found, err := c.ask(ctx, &fsm.Describe{Least: id.Least})
+	if err != nil {
+		return fsm.Description{}, err
+	}
+	return found[0], nil
+}
+
+// List returns live transactions of all coordinators that serve, by id, at most limit (0: all). A coordinator that does not
+// answer makes it fail: half a list would be read as a whole one.
+func (g *Group) List(ctx context.Context, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
+	var all []fsm.Description
+	for _, c := range g.all {
+		found, err := c.ask(ctx, &fsm.List{Filter: filter, Limit: limit})
+		if err != nil {
+			return nil, fmt.Errorf("list transactions of coordinator %d: %w", c.tc, err)
+		}
+		all = append(all, found...)
+		if limit > 0 && len(all) >= limit {
+			return all[:limit], nil
+		}
+	}
+	return all, nil
+}
+
+// Resolve declares a participant of a decided transaction done, by the word of who.
+func (g *Group) Resolve(ctx context.Context, id txn.ID, participant txn.Participant, who string) error {
+	c, err := g.find(id.Most)
+	if err != nil {
+		return err
+	}
+	_, err = c.ask(ctx, &fsm.Resolve{Least: id.Least, Participant: participant, Who: who})
+	return err
+}
+
+// ask submits cmd and waits for its answer.
+func (c *Coordinator) ask(ctx context.Context, cmd fsm.Command) ([]fsm.Description, error) {
+	type result struct {
+		found []fsm.Description
+		err   error
+	}
+	answered := make(chan result, 1)
+	c.submit(cmd, func(e *fsm.Effect, err error) {
+		if err != nil {
+			answered <- result{err: err}
+			return
+		}
+		answered <- result{found: e.Descriptions}
+	})
+	select {
+	case r := <-answered:
+		return r.found, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Connect answers when coordinator tc serves, or with ErrNotReady after LoadWait (TC-7). closed is called, at most once,
+// when the term that answered ends. ctx is the connection's.
+func (g *Group) Connect(ctx context.Context, tc uint64, closed func(), done func(error)) {
+	c, err := g.find(tc)
+	if err != nil {
+		done(err)
+		return
+	}
+	if c.register(ctx, closed) {
+		done(nil)
+		return
+	}
+	go c.awaitTerm(ctx, closed, done)
+}
+
+// register keeps closed for the end of the term, if one is being served, until ctx is done. ctx stands for the connection: a
+// later registration of it replaces the earlier one.
+func (c *Coordinator) register(ctx context.Context, closed func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.serving {
+		return false
+	}
+	if _, known := c.closers[ctx]; !known {
+		context.AfterFunc(ctx, func() {
+			c.mu.Lock()
+			delete(c.closers, ctx)
+			c.mu.Unlock()
+		})
+	}
+	c.closers[ctx] = closed
+	return true
+}
+
+func (c *Coordinator) awaitTerm(ctx context.Context, closed func(), done func(error)) {
+	limit := time.NewTimer(c.opts.LoadWait)
+	defer limit.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			done(context.Cause(ctx))
+			return
+		case <-limit.C:
+			done(fmt.Errorf("%w: coordinator %d is still loading", txn.ErrNotReady, c.tc))
+			return
+		case <-c.termBegan():
+			if c.register(ctx, closed) {
+				done(nil)
+				return
+			}
+		}
+	}
+}

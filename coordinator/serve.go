@@ -1,0 +1,170 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// session is one term being served. Its goroutine is the only one that touches the machine.
+type session struct {
+	c       *Coordinator
+	term    Term
+	machine *fsm.Machine
+	store   Log
+	drives  *drives
+	spare   []letter // memory for the mailbox
+	batch   []letter // taken, not yet stepped
+	expire  time.Time
+	timer   *time.Timer
+	reading sync.WaitGroup // the read of a log prefix
+}
+
+// load reads the log into a machine and starts what its state asks for.
+func (c *Coordinator) load(ctx context.Context, term Term) (*session, error) {
+	began := c.now()
+	s := &session{c: c, term: term, store: c.openLog(c.tc, term), machine: fsm.New(c.opts.Machine)}
+	next, err := s.store.Load(ctx, s.machine.Replay)
+	if err != nil {
+		return nil, err
+	}
+	s.machine.Step(c.millis(), &fsm.Space{Level: c.currentSpace()})
+	ready, behind, err := s.machine.Recover(c.millis(), next)
+	if err != nil {
+		return nil, err
+	}
+	if behind > clockTolerance.Milliseconds() && c.opts.Events.ClockBehind != nil {
+		c.opts.Events.ClockBehind(c.tc, time.Duration(behind)*time.Millisecond)
+	}
+	s.drives = newDrives(ctx, c.participants, &c.opts, s.report, s.driveFailed)
+	if err := s.commit(ctx, ready); err != nil {
+		s.close()
+		return nil, err
+	}
+	s.expire = c.now().Add(c.opts.ExpireInterval)
+	took := c.now().Sub(began)
+	c.beginTerm(Status{
+		TC: c.tc, Serving: true, Term: term.Number(), Live: s.machine.Live(), Outcomes: s.machine.Outcomes().Len(),
+		Recovered: c.now(), LoadTook: took,
+	})
+	c.publish(s.machine)
+	return s, nil
+}
+
+// clockTolerance is how far the clock may be behind the ids already used before an operator hears of it.
+const clockTolerance = time.Minute
+
+func (c *Coordinator) millis() int64 { return c.now().UnixMilli() }
+
+// report brings a participant's answer back to the machine. After the term the machine of the next one ignores it: an
+// answer says that the decision is applied, which stays true.
+func (s *session) report(cmd fsm.Command) { s.c.mail.put(letter{cmd: cmd}) }
+
+func (s *session) driveFailed(d *drive, err error, attempts int) {
+	if s.c.opts.Events.DriveFailed != nil {
+		s.c.opts.Events.DriveFailed(s.c.tc, d.id, d.participant, err)
+	}
+	if attempts == 1 || attempts == 10 {
+		s.c.log.Warn().Err(err).Stringer("txn", d.id).Stringer("participant", d.participant).Int("attempts", attempts).
+			Msg("participant has not applied the decision, trying again")
+	}
+}
+
+// serve steps commands until the term ends.
+func (s *session) serve(ctx context.Context) error {
+	s.timer = time.NewTimer(math.MaxInt64)
+	defer s.timer.Stop()
+	for {
+		if err := s.await(ctx); err != nil {
+			return s.end(err)
+		}
+		s.step()
+		if err := s.commit(ctx, s.machine.Take()); err != nil {
+			return s.end(err)
+		}
+		s.c.publish(s.machine)
+	}
+}
+
+// await blocks until there is something to step.
+func (s *session) await(ctx context.Context) error {
+	if len(s.batch) > 0 {
+		return ctx.Err()
+	}
+	if deadline := s.next(); deadline > 0 {
+		s.timer.Reset(deadline)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.term.Lost():
+			return fmt.Errorf("%w: the lease is gone", txn.ErrFenced)
+		case <-s.c.mail.wake:
+		case <-s.timer.C:
+		}
+	}
+	s.batch = s.c.mail.take(s.spare[:0])
+	s.spare = nil
+	return nil
+}
+
+// next is the time until a deadline or an expiry pass is due; 0 or less: now.
+func (s *session) next() time.Duration {
+	now := s.c.now()
+	next := s.expire.Sub(now)
+	if at := s.machine.NextDeadline(); at != math.MaxInt64 {
+		next = min(next, time.Duration(at-now.UnixMilli())*time.Millisecond)
+	}
+	return next
+}
+
+// step folds as many waiting commands as one batch takes, and what time asks for.
+func (s *session) step() {
+	now := s.c.now()
+	millis := now.UnixMilli()
+	n := 0
+	for n < len(s.batch) && n < s.c.opts.MaxBatch && s.machine.Pending() < s.c.opts.MaxBatch {
+		s.machine.Step(millis, s.address(&s.batch[n]))
+		n++
+	}
+	rest := s.batch[n:]
+	if len(rest) == 0 {
+		clear(s.batch)
+		s.spare, s.batch = s.batch[:0], nil
+	} else {
+		s.batch = rest
+	}
+	expire := !now.Before(s.expire)
+	if expire {
+		s.expire = now.Add(s.c.opts.ExpireInterval)
+	}
+	if expire || s.machine.NextDeadline() <= millis {
+		s.machine.Step(millis, &fsm.Tick{Expire: expire})
+	}
+}
+
+// address puts a letter's answer into its command, for the machine to carry.
+func (s *session) address(l *letter) fsm.Command {
+	if l.answer == nil {
+		return l.cmd
+	}
+	switch cmd := l.cmd.(type) {
+	case *fsm.NewTxn:
+		cmd.To = l.answer
+	case *fsm.AddParticipants:
+		cmd.To = l.answer
+	case *fsm.EndTxn:
+		cmd.To = l.answer
+	case *fsm.Describe:
+		cmd.To = l.answer
+	case *fsm.List:
+		cmd.To = l.answer
+	case *fsm.Resolve:
+		cmd.To = l.answer
+	}
+	return l.cmd
+}
