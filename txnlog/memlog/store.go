@@ -1,0 +1,114 @@
+package memlog
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Store outlives logs and terms, as etcd does. It is safe for concurrent use.
+type Store struct {
+	mu        sync.Mutex
+	logs      map[uint64]*stored            // guarded by mu; by coordinator
+	intercept func(tc uint64, w Write) Fate // guarded by mu
+}
+
+// stored is what a store holds of one coordinator.
+type stored struct {
+	values map[uint64][]byte
+	open   map[OpenKey]bool
+	next   uint64
+}
+
+// OpenKey says that a transaction is OPEN and has the participant.
+type OpenKey struct {
+	Least       uint64
+	Participant txn.Participant
+}
+
+// Write is one atomic piece of a batch on its way into the store.
+type Write struct {
+	Index   uint64
+	Changes []txn.Change // valid during the call only
+	Next    uint64
+	Drop    uint64
+}
+
+// Fate is what becomes of a write.
+type Fate uint8
+
+// The fates of a write. The last two look the same to the writer: txn.ErrUnknownResult.
+const (
+	Apply Fate = iota
+	LoseAnswer
+	LoseWrite
+)
+
+// NewStore returns an empty store.
+func NewStore() *Store { return &Store{logs: make(map[uint64]*stored)} }
+
+// Intercept has f decide the fate of every later write; nil applies all. f may block: a write that it holds back is applied
+// when f returns, if the fence holds then.
+func (s *Store) Intercept(f func(tc uint64, w Write) Fate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intercept = f
+}
+
+func (s *Store) interceptor() func(uint64, Write) Fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.intercept
+}
+
+// of returns the part of one coordinator. The caller holds mu.
+func (s *Store) of(tc uint64) *stored {
+	part := s.logs[tc]
+	if part == nil {
+		part = &stored{values: make(map[uint64][]byte), open: make(map[OpenKey]bool)}
+		s.logs[tc] = part
+	}
+	return part
+}
+
+// Value returns a copy of the stored value at index, nil if there is none.
+func (s *Store) Value(tc, index uint64) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.of(tc).values[index])
+}
+
+// SetValue stores a raw value, nil for none.
+func (s *Store) SetValue(tc, index uint64, value []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value == nil {
+		delete(s.of(tc).values, index)
+		return
+	}
+	s.of(tc).values[index] = slices.Clone(value)
+}
+
+// OpenKeys returns the open keys of a transaction in the order of their participants.
+func (s *Store) OpenKeys(id txn.ID) []txn.Participant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var participants []txn.Participant
+	for key := range s.of(id.Most).open {
+		if key.Least == id.Least {
+			participants = append(participants, key.Participant)
+		}
+	}
+	slices.SortFunc(participants, txn.Participant.Compare)
+	return participants
+}
+
+// read returns the values from index on in order, and the id bound.
+func (s *Store) read(tc uint64) (indexes []uint64, values map[uint64][]byte, next uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	part := s.of(tc)
+	return slices.Sorted(maps.Keys(part.values)), maps.Clone(part.values), part.next
+}
