@@ -1,0 +1,395 @@
+package conf
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the expected files instead of comparing with them")
+
+// write puts text into a file and returns its path.
+func write(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "broker.conf")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load fails the test at any fault.
+func load(t testing.TB, sources Sources) (*Config, *Report) {
+	t.Helper()
+	config, report, err := Load(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config, report
+}
+
+// faults fails the test if there are none.
+func faults(t testing.TB, sources Sources) []Fault {
+	t.Helper()
+	_, _, err := Load(sources)
+	var all *FaultsError
+	if !errors.As(err, &all) {
+		t.Fatalf("Load returned %v, want faults", err)
+	}
+	return all.Faults
+}
+
+// Pulsar's own files load unchanged (C-1, C-2, FC-42): no fault, nothing reported as unsupported, no key twice.
+func TestStockFiles(t *testing.T) {
+	for _, test := range []struct {
+		file        string
+		unknown     int
+		unsupported []string
+	}{
+		{"broker-4.0.7.good.conf", 390, nil},
+		{"standalone.good.conf", 190, nil},
+		{"proxy.good.conf", 20, []string{"authenticateMetricsEndpoint"}},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			_, report := load(t, Sources{File: filepath.Join("testdata", test.file)})
+			if len(report.Unknown) < test.unknown {
+				t.Errorf("%d unknown keys listed, want at least %d", len(report.Unknown), test.unknown)
+			}
+			var unsupported []string
+			for _, u := range report.Unsupported {
+				unsupported = append(unsupported, u.Key)
+			}
+			if strings.Join(unsupported, " ") != strings.Join(test.unsupported, " ") {
+				t.Errorf("unsupported: %v, want %v", report.Unsupported, test.unsupported)
+			}
+			if len(report.Duplicates) != 0 {
+				t.Errorf("duplicates: %v", report.Duplicates)
+			}
+			for _, u := range report.Unknown {
+				if u.Suggestion != "" {
+					t.Errorf("%s is taken for a misspelt %s", u.Key, u.Suggestion)
+				}
+			}
+			if len(report.Warnings) != 1 || !strings.HasPrefix(report.Warnings[0], "bindAddress=0.0.0.0") {
+				t.Errorf("warnings: %q, want the one of an open bindAddress", report.Warnings)
+			}
+		})
+	}
+}
+
+// The stock standalone.conf turns coordinators off; the ready line needs to say where (design: absent means true).
+func TestCoordinatorEnabled(t *testing.T) {
+	path := filepath.Join("testdata", "standalone.good.conf")
+	config, report := load(t, Sources{File: path})
+	origin := report.Origin("transactionCoordinatorEnabled")
+	if config.TransactionCoordinatorEnabled || origin.Kind != File || origin.Line == 0 || origin.File != path {
+		t.Errorf("enabled=%v from %v, want false from the file", config.TransactionCoordinatorEnabled, origin)
+	}
+	config, report = load(t, Sources{File: path, Set: []string{"transactionCoordinatorEnabled=true"}})
+	if !config.TransactionCoordinatorEnabled || report.Origin("transactionCoordinatorEnabled").String() != "--set transactionCoordinatorEnabled" {
+		t.Errorf("--set does not win: %v", report.Origin("transactionCoordinatorEnabled"))
+	}
+	config, _ = load(t, Sources{})
+	if !config.TransactionCoordinatorEnabled {
+		t.Error("absent means true")
+	}
+}
+
+// Each x.bad.conf gives the faults of x.bad.txt, all at once; its x.good.conf gives none.
+func TestFixtures(t *testing.T) {
+	bad, err := filepath.Glob("testdata/*.bad.conf")
+	if err != nil || len(bad) == 0 {
+		t.Fatalf("fixtures: %v %v", bad, err)
+	}
+	for _, path := range bad {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			got := strings.ReplaceAll((&FaultsError{faults(t, Sources{File: path})}).Error(), path, filepath.Base(path)) + "\n"
+			compareFile(t, strings.TrimSuffix(path, ".conf")+".txt", got)
+		})
+	}
+	good, err := filepath.Glob("testdata/*.good.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range good {
+		t.Run(filepath.Base(path), func(t *testing.T) { load(t, Sources{File: path}) })
+	}
+}
+
+func compareFile(t *testing.T, path, got string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (run with -rewrite and look at the difference); got:\n%s", path, got)
+	}
+}
+
+// FC-38: blanks, byte order mark, CRLF, empty values, words for booleans.
+func TestFileSyntax(t *testing.T) {
+	text := "\ufeff  brokerServicePort \t = \t 7001 \t\r\n" +
+		"! a comment with a backslash at its end \\\r\n" +
+		"webServicePort:7002\r\n" +
+		"clusterName a\\\r\n    b\\u00e9\r\n" +
+		"transactionMaxParticipants=\r\n" +
+		"etcdManageStore=True\r\n" +
+		"allowAutoTopicCreation=FALSE\r\n" +
+		"dataDir=c:\\\\data\r\n" +
+		"advertisedAddress"
+	config, report := load(t, Sources{File: write(t, text)})
+	for name, equal := range map[string]bool{
+		"brokerServicePort":          config.BrokerServicePort == 7001,
+		"webServicePort":             config.WebServicePort == 7002,
+		"clusterName":                config.ClusterName == "abé",
+		"transactionMaxParticipants": config.TransactionMaxParticipants == 10000,
+		"etcdManageStore":            config.EtcdManageStore,
+		"allowAutoTopicCreation":     !config.AllowAutoTopicCreation,
+		"dataDir":                    config.DataDir == `c:\data`,
+		"advertisedAddress":          config.AdvertisedAddress == "",
+	} {
+		if !equal {
+			t.Errorf("%s: got %+v", name, config)
+		}
+	}
+	for key, line := range map[string]int{"brokerServicePort": 1, "webServicePort": 3, "clusterName": 4, "dataDir": 9} {
+		if got := report.Origin(key).Line; got != line {
+			t.Errorf("%s is in line %d, want %d", key, got, line)
+		}
+	}
+}
+
+// Java reads properties as ISO-8859-1; a file that is valid UTF-8 means what its author sees.
+func TestFileEncoding(t *testing.T) {
+	for _, text := range []string{"clusterName=caf\xe9", "clusterName=caf\u00e9"} {
+		if config, _ := load(t, Sources{File: write(t, text)}); config.ClusterName != "café" {
+			t.Errorf("%q gives %q", text, config.ClusterName)
+		}
+	}
+}
+
+// FC-38: arithmetic on units cannot wrap; 0 or less is off where Pulsar documents it.
+func TestUnits(t *testing.T) {
+	config, _ := load(t, Sources{Set: []string{
+		"keepAliveIntervalSeconds=-5", "transactionMetaPersistTimeInHour=2562047788015", "transactionMaxTtlMs=9223372036854",
+	}})
+	if config.KeepAlive != -5*time.Second {
+		t.Errorf("keepAliveIntervalSeconds: %v", config.KeepAlive)
+	}
+	if config.TransactionMetaPersistTime < 290*365*24*time.Hour {
+		t.Errorf("transactionMetaPersistTimeInHour wrapped: %v", config.TransactionMetaPersistTime)
+	}
+	if config.TransactionMaxTTL != 9223372036854*time.Millisecond {
+		t.Errorf("transactionMaxTtlMs: %v", config.TransactionMaxTTL)
+	}
+	for _, set := range []string{
+		"transactionMetaPersistTimeInHour=2562047788016", "transactionMetaPersistTimeInHour=0", "transactionMetaPersistTimeInHour=-1",
+		"transactionMetaExpireCheckIntervalInSecond=0", "transactionMetaPersistCount=-1", "transactionMaxTtlMs=0",
+		"maxMessageSize=2147483648", "maxMessageSize=0x10", "maxMessageSize=1 000",
+	} {
+		if got := faults(t, Sources{Set: []string{set}}); len(got) != 1 || got[0].Origin.Kind != Set {
+			t.Errorf("%s: faults %v", set, got)
+		}
+	}
+}
+
+// P-5, C-3: both spellings count; different values within one source are refused; a stronger source wins in any spelling.
+func TestSpellings(t *testing.T) {
+	config, _ := load(t, Sources{File: write(t, "TransactionMetaPersistCount=7\nservicePort=7000")})
+	if config.TransactionMetaPersistCount != 7 || config.BrokerServicePort != 7000 {
+		t.Errorf("other spellings: %d %d", config.TransactionMetaPersistCount, config.BrokerServicePort)
+	}
+	config, _ = load(t, Sources{File: write(t, "transactionMetaPersistCount=7"), Set: []string{"TransactionMetaPersistCount=9"}})
+	if config.TransactionMetaPersistCount != 9 {
+		t.Errorf("--set of the other spelling: %d", config.TransactionMetaPersistCount)
+	}
+	got := faults(t, Sources{File: write(t, "transactionMetaPersistCount=7\nTransactionMetaPersistCount=8")})
+	if len(got) != 1 || got[0].Origin.Line != 2 {
+		t.Errorf("different values: %v", got)
+	}
+}
+
+// FC-40 and FC-41: which names of the environment count, and that values arrive as they are.
+func TestEnvironment(t *testing.T) {
+	file := write(t, "brokerServicePort=1\n#webServicePort=2\ndataDir=here")
+	config, report := load(t, Sources{File: file, Environ: []string{
+		"PULSAR_PREFIX_brokerServicePort=11",
+		"PULSAR_PREFIX_webServicePort=12",
+		"PULSAR_PREFIX_=nothing",
+		"no equals sign",
+		"PULSAR_PREFIX_dataDir=  a=b #c \"d\" $e \\f\ng é  ",
+		"PULSAR_PREFIX_BROKERSERVICEPORT=13",
+		"PULSAR_PREFIX_someKey=x",
+		"maxMessageSize=1024",
+		"clusterName=bare", "PULSAR_PREFIX_clusterName=prefixed",
+		"notAKey=1", "HOME=/nowhere",
+		"PULSAR_PREFIX_allowAutoTopicCreation=",
+	}})
+	if config.BrokerServicePort != 11 || config.WebServicePort != 12 || config.MaxMessageSize != 1024 || config.ClusterName != "prefixed" {
+		t.Errorf("got %+v", config)
+	}
+	if want := "a=b #c \"d\" $e \\f\ng é"; config.DataDir != want {
+		t.Errorf("dataDir=%q, want %q", config.DataDir, want)
+	}
+	var unknown []string
+	for _, u := range report.Unknown {
+		unknown = append(unknown, u.Key+">"+u.Suggestion)
+	}
+	if got := strings.Join(unknown, " "); got != "BROKERSERVICEPORT>brokerServicePort someKey>" {
+		t.Errorf("unknown: %s", got)
+	}
+	if got := strings.Join(report.Warnings, "\n"); !strings.Contains(got, "environment PULSAR_PREFIX_ names no key") {
+		t.Errorf("warnings: %s", got)
+	}
+	bad := faults(t, Sources{Environ: []string{"PULSAR_PREFIX_webServicePort=http", "PULSAR_PREFIX_brokerServicePort=x"}})
+	if len(bad) != 2 || bad[0].String() != `environment PULSAR_PREFIX_brokerServicePort: brokerServicePort="x": must be a whole number from 0 to 65535` {
+		t.Errorf("a bad value fails as in a file: %v", bad)
+	}
+}
+
+// FC-40: secrets appear in no fault, report or table.
+func TestSecrets(t *testing.T) {
+	const secret = "hush-1234"
+	sources := Sources{
+		File:    write(t, "tokenSecretKey="+secret+"\nbasicAuthConf="+secret+"\nmySecretThing="+secret),
+		Environ: []string{"PULSAR_PREFIX_brokerClientAuthenticationParameters=token:" + secret, "PULSAR_PREFIX_tlsKeyStorePassword=" + secret},
+		Set:     []string{"sslFactoryPluginParams=" + secret, "somePassword=" + secret},
+	}
+	var out strings.Builder
+	err := Check(&out, sources)
+	if err == nil {
+		t.Fatal("authentication keys are refused (C-2)")
+	}
+	if text := out.String() + err.Error(); strings.Contains(text, secret) || strings.Count(text, "***") != 5 {
+		t.Errorf("secret shown, or not five values hidden:\n%s", text)
+	}
+}
+
+// FC-42: a duplicate is reported and the last one wins; a misspelt key is reported with the key it looks like.
+func TestDuplicatesAndMisspellings(t *testing.T) {
+	config, report := load(t, Sources{File: write(t,
+		"#brokerServicePort=1\nbrokerServicePort=2\nBrokerServicePort=9\nbrokerServicePort=3\ntransactionCoordinatorEnabeld=true")})
+	if config.BrokerServicePort != 3 {
+		t.Errorf("brokerServicePort=%d, the last one wins", config.BrokerServicePort)
+	}
+	if len(report.Duplicates) != 1 || report.Duplicates[0].Ignored.Line != 2 || report.Duplicates[0].Used.Line != 4 {
+		t.Errorf("duplicates: %v", report.Duplicates)
+	}
+	if len(report.Unknown) != 2 || report.Unknown[0].Suggestion != "brokerServicePort" ||
+		report.Unknown[1].Suggestion != "transactionCoordinatorEnabled" || report.Unknown[1].Origin.Line != 5 {
+		t.Errorf("unknown: %v", report.Unknown)
+	}
+}
+
+// C-2: a key that is set but not supported is reported with its reason, except where it asks for nothing.
+func TestUnsupported(t *testing.T) {
+	_, report := load(t, Sources{Set: []string{"numIOThreads=8", "haProxyProtocolEnabled=false", "transactionLogBatchedWriteEnabled=true"}})
+	if len(report.Unsupported) != 2 || report.Unsupported[0].Key != "numIOThreads" || report.Unsupported[1].Reason != groupCommit {
+		t.Errorf("unsupported: %v", report.Unsupported)
+	}
+}
+
+func TestBindAddress(t *testing.T) {
+	config, report := load(t, Sources{})
+	if config.BindAddress != "127.0.0.1" || config.AdvertisedAddress != "localhost" || len(report.Warnings) != 0 {
+		t.Errorf("without a file: %s %s %v", config.BindAddress, config.AdvertisedAddress, report.Warnings)
+	}
+	for address, warnings := range map[string]int{"localhost": 0, "::1": 0, "127.1.2.3": 0, "0.0.0.0": 1, "10.0.0.1": 1, "::": 1} {
+		if _, report := load(t, Sources{Set: []string{"bindAddress=" + address}}); len(report.Warnings) != warnings {
+			t.Errorf("%s: %v, want %d warnings", address, report.Warnings, warnings)
+		}
+	}
+}
+
+func TestMetadataStore(t *testing.T) {
+	config, report := load(t, Sources{Set: []string{"metadataStoreUrl=zk:a:2181,b:2181"}})
+	if config.EtcdEndpoints() != nil || len(report.Warnings) != 1 || config.InitialNumTransactionCoordinators != 1 {
+		t.Errorf("zk: %v %v", config.EtcdEndpoints(), report.Warnings)
+	}
+	config, report = load(t, Sources{Set: []string{"metadataStoreUrl=etcd:http://a:2379,http://b:2379"}})
+	if got := strings.Join(config.EtcdEndpoints(), " "); got != "http://a:2379 http://b:2379" || len(report.Warnings) != 0 {
+		t.Errorf("etcd: %v %v", got, report.Warnings)
+	}
+	if config.InitialNumTransactionCoordinators != 16 || config.TransactionMaxParticipantBytes != 256<<10 {
+		t.Errorf("defaults of an external store: %d %d", config.InitialNumTransactionCoordinators, config.TransactionMaxParticipantBytes)
+	}
+	for _, bad := range []string{"etcd:", "etcd:a:2379", "etcd:http://a:2379,", "etcd:https://a:2379"} {
+		if got := faults(t, Sources{Set: []string{"metadataStoreUrl=" + bad}}); len(got) != 1 {
+			t.Errorf("%s: %v", bad, got)
+		}
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	if _, _, err := Load(Sources{File: filepath.Join(t.TempDir(), "absent.conf")}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("absent file: %v", err)
+	}
+	if _, _, err := Load(Sources{File: write(t, strings.Repeat("#\n", maxFileBytes/2+1))}); err == nil {
+		t.Error("a file without end is refused")
+	}
+	if got := faults(t, Sources{Set: []string{"novalue", "=x"}}); len(got) != 2 {
+		t.Errorf("--set without key or value: %v", got)
+	}
+}
+
+// FC-42: the documented default is the effective one when the key is absent. The document is made from the tags.
+func TestMarkdown(t *testing.T) {
+	compareFile(t, filepath.Join("..", "docs", "settings.md"), Markdown())
+	seen := map[string]bool{}
+	for key := range canonicalKeys() {
+		seen[key] = true
+	}
+	for _, k := range notHonoured {
+		if seen[k.key] {
+			t.Errorf("%s is both honoured and not", k.key)
+		}
+		seen[k.key] = true
+	}
+}
+
+// FC-41: the effective configuration can be inspected.
+func TestCheck(t *testing.T) {
+	var out strings.Builder
+	file := write(t, "brokerServicePort=7\nunheardOf=1\nnumIOThreads=3\nbrokerServicePort=8")
+	if err := Check(&out, Sources{File: file}); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"brokerServicePort 8 " + file + ":4", "keepAliveIntervalSeconds 30 s default", "transactionMetaPersistTimeInHour 72 h default",
+		"not supported: " + file + `:3: numIOThreads="3"`, "duplicate: " + file + ":4: brokerServicePort again, wins over " + file + ":1",
+		"unknown: " + file + ":2: unheardOf", "warning: bindAddress=0.0.0.0 (default)",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func FuzzParseProperties(f *testing.F) {
+	for _, seed := range []string{"a=b", "a=b\\\n  c", "\\u12", "=", "\ufeffk:v\r\n!c", "a\\", "a=\\u0041\\\\", "\xff=\xfe", "a\\\r\nb=c", "k\f\f v"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		assignments, faults := parseProperties("f", text)
+		lines := strings.Count(string(text), "\n") + strings.Count(string(text), "\r") + 1
+		for _, a := range assignments {
+			if a.key == "" || a.origin.Line < 1 || a.origin.Line > lines {
+				t.Errorf("assignment %+v of %d lines", a, lines)
+			}
+		}
+		if len(assignments)+len(faults) > lines {
+			t.Errorf("%d assignments and %d faults of %d lines", len(assignments), len(faults), lines)
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Markdown returns the table of settings for the documentation.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Settings\n\n" +
+		"Keys are those of Pulsar's broker.conf where Pulsar has one. `default` is with the embedded store, in brackets with an\n" +
+		"external etcd. Made from the code by `go generate ./conf`.\n\n" +
+		"| key | unit | default | allowed | meaning |\n|---|---|---|---|---|\n")
+	for i := range settings() {
+		s := &settings()[i]
+		key := s.key
+		if len(s.also) > 0 {
+			key += " (also " + strings.Join(s.also, ", ") + ")"
+		}
+		fallback := s.fallback
+		if s.external != "" {
+			fallback += " (" + s.external + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", key, s.unit, fallback, strings.TrimSuffix(s.rule(), " ("+s.unit+")"), s.doc)
+	}
+	b.WriteString("\n## Keys of Pulsar that are known and not honoured\n\n" +
+		"A value other than the harmless ones is reported at the start, or refuses it.\n\n" +
+		"| key | harmless | otherwise | reason |\n|---|---|---|---|\n")
+	for _, k := range notHonoured {
+		otherwise := "reported"
+		if k.refuse {
+			otherwise = "refused"
+		}
+		harmless := "empty"
+		if k.harmless != "" {
+			harmless += ", " + strings.ReplaceAll(k.harmless, "|", ", ")
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.key, harmless, otherwise, k.reason)
+	}
+	return b.String()
+}
