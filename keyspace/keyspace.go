@@ -8,7 +8,7 @@
 //	  tc/<id>/next                             upper bound (exclusive) of the ids that may have been used, decimal
 //	  tc/<id>/log/<index>                      one group commit of log records
 //	  tc/<id>/open/<least>/<participant hash>  exists from ADD until the decision
-//	  topics/...                               the embedded topics; package topic documents them
+//	  topics/...                               the embedded topics; Space.Topics and Topic document them
 //
 // Numbers inside keys are fixed-width hex, so that key order is number order.
 package keyspace
@@ -59,6 +59,3 @@ func (s Space) OpenPrefix(id txn.ID) string {
 
 // Open is the key that exists exactly while id is OPEN and p is registered with it.
 func (s Space) Open(id txn.ID, p txn.Participant) string { return s.OpenPrefix(id) + p.Hash() }
-
-// Topics is the prefix of everything of the embedded topics.
-func (s Space) Topics() string { return s.root + "topics/" }

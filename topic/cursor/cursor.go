@@ -1,0 +1,130 @@
+package cursor
+
+import "github.com/pulsar-tc/pulsar-tc/topic/ledger"
+
+// Partial is a batch of which some messages are acknowledged, but not all.
+type Partial struct {
+	Size  int // messages in the batch
+	Acked ledger.Bits
+}
+
+// Cursor is the acknowledged part of a topic, as one subscription has it. Use New or Restore.
+type Cursor struct {
+	frontier ledger.Position
+	done     ledger.Set // behind the frontier only
+	partial  map[ledger.Position]Partial
+
+	changed changed
+	stored  stored
+}
+
+// New returns a cursor to which everything before start is done.
+func New(start ledger.Position) *Cursor {
+	return &Cursor{
+		frontier: start,
+		partial:  make(map[ledger.Position]Partial),
+		changed:  newChanged(),
+		stored:   newStored(),
+	}
+}
+
+// Frontier is the first position that is not done.
+func (c *Cursor) Frontier() ledger.Position { return c.frontier }
+
+// Holes is the number of separate done ranges behind the frontier.
+func (c *Cursor) Holes() int { return c.done.Len() }
+
+// Done reports whether all of p is done.
+func (c *Cursor) Done(p ledger.Position) bool {
+	return p.Before(c.frontier) || c.done.Contains(p)
+}
+
+// Passed reports whether p lies before the frontier.
+func (c *Cursor) Passed(p ledger.Position) bool { return p.Before(c.frontier) }
+
+// Acked returns the acknowledged indexes of the batch at p: nil if there are none, or all of p is done.
+func (c *Cursor) Acked(p ledger.Position) ledger.Bits { return c.partial[p].Acked }
+
+// SkipDone returns the first position at or behind p that is not done.
+func (c *Cursor) SkipDone(p ledger.Position) ledger.Position {
+	if p.Before(c.frontier) {
+		p = c.frontier
+	}
+	if r, found := c.done.Around(p); found {
+		return r.To
+	}
+	return p
+}
+
+// Ack marks all of p as done.
+func (c *Cursor) Ack(p ledger.Position) {
+	if c.Done(p) {
+		return
+	}
+	if _, found := c.stored.partial[p]; found {
+		c.changed.partial[p] = struct{}{}
+	}
+	delete(c.partial, p)
+	c.changed.bucket[bucketOf(p)] = struct{}{}
+	c.add(ledger.One(p))
+}
+
+// AckBits marks indexes of the batch of size messages at p as done.
+func (c *Cursor) AckBits(p ledger.Position, acked ledger.Bits, size int) {
+	if c.Done(p) || acked.Empty() {
+		return
+	}
+	acked = acked.Or(c.partial[p].Acked)
+	if acked.Count() >= size {
+		c.Ack(p)
+		return
+	}
+	c.partial[p] = Partial{Size: size, Acked: acked}
+	c.changed.partial[p] = struct{}{}
+}
+
+// AckThrough marks everything up to and including p as done.
+func (c *Cursor) AckThrough(p ledger.Position) { c.AckBefore(p.Next()) }
+
+// AckBefore marks everything before p as done.
+func (c *Cursor) AckBefore(p ledger.Position) {
+	if c.frontier.Before(p) {
+		c.add(ledger.Range{From: c.frontier, To: p})
+	}
+}
+
+// Void says that there is and will be no entry in r. It is not stored: whoever reads the topic again finds it again.
+func (c *Cursor) Void(r ledger.Range) {
+	if r.From.Before(c.frontier) {
+		r.From = c.frontier
+	}
+	c.add(r)
+}
+
+// Reset makes the cursor one to which everything before p is done and nothing behind it.
+func (c *Cursor) Reset(p ledger.Position) {
+	c.frontier = p
+	c.done.Clear()
+	clear(c.partial)
+	c.changed = newChanged()
+	c.changed.frontier, c.changed.reset = true, true
+}
+
+func (c *Cursor) add(r ledger.Range) {
+	if r.Empty() {
+		return
+	}
+	c.done.Add(r)
+	first, _ := c.done.First()
+	if c.frontier.Before(first.From) {
+		return
+	}
+	c.frontier = first.To
+	c.done.Remove(first)
+	c.changed.frontier = true
+	for p := range c.partial {
+		if p.Before(c.frontier) {
+			delete(c.partial, p)
+		}
+	}
+}
