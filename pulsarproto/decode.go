@@ -46,8 +46,6 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // Depth 100 is what protobuf's C++ and Java parsers allow; MessageIdData is the only recursive message.
 var decoding = proto.UnmarshalOptions{AllowPartial: true, RecursionLimit: 100}
 
-var baseCommandFields = (*BaseCommand)(nil).ProtoReflect().Descriptor().Fields()
-
 // DecodeCommand parses encoded into command, which it resets first: one BaseCommand may serve all frames of a connection.
 // The body is new each time and refers to nothing of encoded, so that the caller may keep it. Only the body that the type
 // names is checked; others are not looked at. Enum values that the schema lacks are kept as numbers.
@@ -59,12 +57,11 @@ func DecodeCommand(command *BaseCommand, encoded []byte) error {
 	if command.Type == nil {
 		return &DecodeError{Fault: FaultNoType}
 	}
-	commandType := command.GetType()
-	field := baseCommandFields.ByNumber(protoreflect.FieldNumber(commandType))
+	commandType, reflected := command.GetType(), command.ProtoReflect()
+	field := reflected.Descriptor().Fields().ByNumber(protoreflect.FieldNumber(commandType))
 	if _, known := BaseCommand_Type_name[int32(commandType)]; !known || field == nil {
 		return &DecodeError{Fault: FaultUnknownType, Type: commandType}
 	}
-	reflected := command.ProtoReflect()
 	if !reflected.Has(field) {
 		return &DecodeError{Fault: FaultNoBody, Type: commandType}
 	}
