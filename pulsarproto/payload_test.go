@@ -1,0 +1,156 @@
+package pulsarproto
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+)
+
+func testMetadata() *MessageMetadata {
+	return &MessageMetadata{ProducerName: new("standalone-0-1"), SequenceId: new(uint64(7)), PublishTime: new(uint64(1_700_000_000_000)),
+		NumMessagesInBatch: new(int32(1)), UncompressedSize: new(uint32(12))}
+}
+
+func mustAppendPayload(t testing.TB, metadata *MessageMetadata, content string) []byte {
+	t.Helper()
+	payload, err := AppendPayload(nil, metadata, []byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return payload
+}
+
+// The bytes are worked out by hand; the checksum of "123456789" is the check value of CRC-32C.
+func TestPayloadLayout(t *testing.T) {
+	payload := mustAppendPayload(t, &MessageMetadata{ProducerName: new("p"), SequenceId: new(uint64(1)), PublishTime: new(uint64(2))}, "hi")
+	withoutChecksum := "00000007" + "0a0170" + "1001" + "1802" + "6869"
+	if got := hex.EncodeToString(payload[6:]); got != withoutChecksum {
+		t.Errorf("behind the checksum: %s, want %s", got, withoutChecksum)
+	}
+	if got := hex.EncodeToString(payload[:2]); got != "0e01" {
+		t.Errorf("magic %s", got)
+	}
+	if got := hex.EncodeToString(AppendChecksummed(nil, []byte("123456789"))); got != "0e01"+"e3069283"+hex.EncodeToString([]byte("123456789")) {
+		t.Errorf("checksummed: %s", got)
+	}
+}
+
+// FC-31: good payload parts parse, with and without a checksum.
+func TestParsePayload(t *testing.T) {
+	withChecksum := mustAppendPayload(t, testMetadata(), "hello")
+	tests := map[string][]byte{"checksum": withChecksum, "no checksum": withChecksum[6:]}
+	for name, payload := range tests {
+		before := bytes.Clone(payload)
+		metadata, content, err := ParsePayload(payload)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !proto.Equal(metadata, testMetadata()) || string(content) != "hello" {
+			t.Errorf("%s: %v, %q", name, metadata, content)
+		}
+		if !bytes.Equal(payload, before) {
+			t.Errorf("%s: payload has changed", name)
+		}
+	}
+	if !HasChecksum(withChecksum) || HasChecksum(withChecksum[6:]) {
+		t.Error("HasChecksum is wrong")
+	}
+	if got := AppendChecksummed(nil, withChecksum[6:]); !bytes.Equal(got, withChecksum) {
+		t.Errorf("checksummed again % x, want % x", got, withChecksum)
+	}
+}
+
+// FC-31: one flipped bit anywhere, or an end within the checksum, fails the checksum and nothing else.
+func TestParsePayloadChecksum(t *testing.T) {
+	whole := mustAppendPayload(t, testMetadata(), "hello")
+	for bit := 2 * 8; bit < len(whole)*8; bit++ {
+		damaged := bytes.Clone(whole)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		if _, _, err := ParsePayload(damaged); !errors.Is(err, ErrChecksum) {
+			t.Errorf("bit %d flipped: %v", bit, err)
+		}
+	}
+	for end := 2; end < len(whole); end++ {
+		if _, _, err := ParsePayload(whole[:end]); !errors.Is(err, ErrChecksum) {
+			t.Errorf("cut after %d bytes: %v", end, err)
+		}
+	}
+}
+
+// FC-32: metadata that no consumer could parse is refused.
+func TestParsePayloadRefuses(t *testing.T) {
+	incomplete := mustMarshalPartial(t, &MessageMetadata{ProducerName: new("p"), SequenceId: new(uint64(1))})
+	badProperty := append(mustMarshal(t, testMetadata()), 0x22, 3, 0x0a, 1, 'k')
+	sized := func(metadata []byte) []byte { return append([]byte{0, 0, 0, byte(len(metadata))}, metadata...) }
+	tests := []struct {
+		name  string
+		part  []byte
+		fault PayloadFault
+	}{
+		{"nothing", nil, FaultNoMetadata},
+		{"end within the size", []byte{0, 0, 0}, FaultNoMetadata},
+		{"size beyond the end", []byte{0, 0, 0, 1}, FaultMetadataSize},
+		{"size of the largest number", []byte{255, 255, 255, 255, 1, 2}, FaultMetadataSize},
+		{"no metadata fields", sized(nil), FaultMetadataUnparsable},
+		{"required field absent", sized(incomplete), FaultMetadataUnparsable},
+		{"required field of a property absent", sized(badProperty), FaultMetadataUnparsable},
+		{"garbage", sized([]byte("\xff\xff\xff")), FaultMetadataUnparsable},
+	}
+	for _, test := range tests {
+		for _, payload := range [][]byte{test.part, AppendChecksummed(nil, test.part)} {
+			_, _, err := ParsePayload(payload)
+			var payloadError *PayloadError
+			if !errors.As(err, &payloadError) || payloadError.Fault != test.fault {
+				t.Errorf("%s, checksum %v: %v, want %s", test.name, HasChecksum(payload), err, test.fault)
+			}
+		}
+	}
+}
+
+// decodeMetadata gives what protobuf gives, whether it takes the short way or not.
+func TestDecodeMetadataEqualsProtobuf(t *testing.T) {
+	all := testMetadata()
+	all.PartitionKey, all.Compression, all.EventTime = new("key"), CompressionType_ZSTD.Enum(), new(uint64(5))
+	all.TxnidLeastBits, all.TxnidMostBits, all.HighestSequenceId = new(uint64(0)), new(uint64(1<<63)), new(uint64(9))
+	all.NumMessagesInBatch = new(int32(-1))
+	properties := testMetadata()
+	properties.Properties = []*KeyValue{{Key: new("k"), Value: new("v")}}
+	chunk := testMetadata()
+	chunk.Uuid, chunk.ChunkId, chunk.NumChunksFromMsg, chunk.TotalChunkMsgSize = new("u-7"), new(int32(0)), new(int32(2)), new(int32(9))
+	tests := map[string]struct {
+		encoded []byte
+		short   bool
+	}{
+		"usual":            {mustMarshal(t, testMetadata()), true},
+		"all of the block": {mustMarshal(t, all), true},
+		"repeated field":   {appendUint64(mustMarshal(t, testMetadata()), 2, 99), true},
+		"wide enum":        {appendUint64(mustMarshal(t, testMetadata()), 8, 1<<40+3), true},
+		"properties":       {mustMarshal(t, properties), false},
+		"chunk":            {mustMarshal(t, chunk), false},
+		"unknown field":    {appendUint64(mustMarshal(t, testMetadata()), 100, 1), false},
+		"other wire type":  {appendString(mustMarshal(t, testMetadata()), 2, "x"), false},
+	}
+	for name, test := range tests {
+		want := new(MessageMetadata)
+		if err := proto.Unmarshal(test.encoded, want); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := decodeMetadata(test.encoded)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !proto.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+		if short := new(metadataBlock).scan(test.encoded); short != test.short {
+			t.Errorf("%s: short way %v, want %v", name, short, test.short)
+		}
+		clear(test.encoded)
+		if !proto.Equal(got, want) {
+			t.Errorf("%s: changed with its input", name)
+		}
+	}
+}
