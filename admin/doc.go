@@ -1,0 +1,10 @@
+// Package admin is the HTTP side for operators: health, metrics, and the transactions that are live, stuck or ended.
+//
+//	GET  /health                                             state of every coordinator; 503 unless all serve
+//	GET  /metrics                                            Prometheus text
+//	GET  /pulsar-tc/v1/transactions                          live ones; olderThan=30s, state=OPEN, clientName=, limit=
+//	GET  /pulsar-tc/v1/transactions/{most}/{least}           one, live or ended
+//	POST /pulsar-tc/v1/transactions/{most}/{least}/resolve   {"topic": "...", "subscription": "...", "operator": "..."}
+//
+// Errors are JSON objects with one field, reason. The handler makes no decision of its own.
+package admin

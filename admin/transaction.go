@@ -1,0 +1,66 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Transaction is what an operator sees of one transaction, in JSON.
+type Transaction struct {
+	ID            string        `json:"id"` // (most,least)
+	State         string        `json:"state"`
+	Owner         string        `json:"owner,omitempty"`
+	ClientName    string        `json:"clientName,omitempty"`
+	OpenedAt      time.Time     `json:"openedAt"`
+	DeadlineAt    time.Time     `json:"deadlineAt"`
+	TimeoutMillis uint64        `json:"timeoutMillis"`
+	EndedAt       *time.Time    `json:"endedAt,omitempty"` // absent: live
+	TimedOut      bool          `json:"timedOut,omitempty"`
+	Participants  []Participant `json:"participants,omitempty"` // of live ones
+}
+
+// Participant is one topic or subscription that a live transaction wrote to, and what it still waits for there.
+type Participant struct {
+	Topic        string `json:"topic"`
+	Subscription string `json:"subscription,omitempty"`
+	State        string `json:"state"` // registered, waiting, applied or resolved
+	Attempts     int    `json:"attempts,omitempty"`
+	Failure      string `json:"failure,omitempty"` // of the last attempt
+}
+
+// Filter chooses live transactions. Zero fields choose all.
+type Filter struct {
+	OlderThan  time.Duration
+	State      string
+	ClientName string
+	Limit      int
+}
+
+// Transactions answers for the coordinators. Errors are package txn's.
+type Transactions interface {
+	List(ctx context.Context, filter Filter) ([]Transaction, error)
+	Describe(ctx context.Context, id txn.ID) (Transaction, error)
+	// Resolve declares a participant done; operator is written to the log.
+	Resolve(ctx context.Context, id txn.ID, participant txn.Participant, operator string) error
+}
+
+// Coordinator is the health of one coordinator, in JSON.
+type Coordinator struct {
+	ID           uint64  `json:"id"`
+	Serving      bool    `json:"serving"`
+	Reason       string  `json:"reason,omitempty"` // why it does not serve
+	Term         int64   `json:"term,omitempty"`
+	Transactions int     `json:"transactions"`
+	Outcomes     int     `json:"outcomes"`
+	LastIssued   uint64  `json:"lastIssued"`
+	LoadSeconds  float64 `json:"loadSeconds,omitempty"`
+}
+
+// Health is the state of the process, in JSON.
+type Health struct {
+	Healthy      bool          `json:"healthy"`
+	Store        string        `json:"store"` // normal, or what it refuses and why
+	Coordinators []Coordinator `json:"coordinators"`
+}

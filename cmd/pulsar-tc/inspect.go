@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/user"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pulsar-tc/pulsar-tc/admin"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// adminFlags are what every command over HTTP takes.
+type adminFlags struct {
+	url  string
+	json bool
+}
+
+func (f *adminFlags) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.url, "admin-url", defaultWebURL, "web service URL")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON instead of a table")
+}
+
+func listCommand() *cobra.Command {
+	var flags adminFlags
+	var olderThan time.Duration
+	var state, clientName string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List transactions that have not ended",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query := url.Values{"limit": {fmt.Sprint(limit)}, "olderThan": {olderThan.String()}}
+			if state != "" {
+				query.Set("state", state)
+			}
+			if clientName != "" {
+				query.Set("clientName", clientName)
+			}
+			var found []admin.Transaction
+			if err := flags.call(cmd.Context(), http.MethodGet, "?"+query.Encode(), nil, &found); err != nil {
+				return err
+			}
+			if flags.json {
+				return printJSON(cmd.OutOrStdout(), found)
+			}
+			return printList(cmd.OutOrStdout(), found)
+		},
+	}
+	flags.bind(cmd)
+	cmd.Flags().DurationVar(&olderThan, "older-than", 0, "only those opened at least so long ago, for example 5m")
+	cmd.Flags().StringVar(&state, "state", "", "only those in this state: OPEN, COMMITTING or ABORTING")
+	cmd.Flags().StringVar(&clientName, "client-name", "", "only those of this client name")
+	cmd.Flags().IntVar(&limit, "limit", 1000, "at most so many")
+	return cmd
+}
+
+func describeCommand() *cobra.Command {
+	var flags adminFlags
+	cmd := &cobra.Command{
+		Use:   "describe '(most,least)'",
+		Short: "Show one transaction, live or ended, and what it waits for",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := txn.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			var found admin.Transaction
+			if err := flags.call(cmd.Context(), http.MethodGet, fmt.Sprintf("/%d/%d", id.Most, id.Least), nil, &found); err != nil {
+				return err
+			}
+			if flags.json {
+				return printJSON(cmd.OutOrStdout(), found)
+			}
+			return printTransaction(cmd.OutOrStdout(), &found)
+		},
+	}
+	flags.bind(cmd)
+	return cmd
+}
+
+func resolveCommand() *cobra.Command {
+	var flags adminFlags
+	var participant, subscription string
+	cmd := &cobra.Command{
+		Use:   "resolve '(most,least)' --participant TOPIC [--subscription NAME]",
+		Short: "Declare a participant gone, so that a transaction that waits for it can end",
+		Long: `Declare a participant gone, so that a decided transaction that waits for it can end. Nothing is undone and nothing is
+applied there: use it only for a topic or subscription that no longer exists. Who did it is written to the log.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := txn.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			body := admin.Resolution{Topic: participant, Subscription: subscription, Operator: operator()}
+			path := fmt.Sprintf("/%d/%d/resolve", id.Most, id.Least)
+			if err := flags.call(cmd.Context(), http.MethodPost, path, body, nil); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is declared done\n", id, participant)
+			return err
+		},
+	}
+	flags.bind(cmd)
+	cmd.Flags().StringVar(&participant, "participant", "", "full name of the topic")
+	cmd.Flags().StringVar(&subscription, "subscription", "", "subscription of the topic, if the participant is one")
+	requireFlags(cmd, "participant")
+	return cmd
+}
+
+// operator is whom the audit names.
+func operator() string {
+	u, err := user.Current()
+	if err != nil {
+		return "unknown"
+	}
+	return u.Username
+}
+
+// call asks the web service and decodes its answer into result, unless that is nil.
+func (f *adminFlags) call(ctx context.Context, method, path string, body, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	var content bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&content).Encode(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, f.url+"/pulsar-tc/v1/transactions"+path, &content)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= http.StatusBadRequest {
+		return failureOf(answer)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.NewDecoder(answer.Body).Decode(result)
+}
+
+func failureOf(answer *http.Response) error {
+	var failure admin.Failure
+	if err := json.NewDecoder(answer.Body).Decode(&failure); err != nil || failure.Reason == "" {
+		return fmt.Errorf("the web service answered %s", answer.Status)
+	}
+	if answer.StatusCode == http.StatusNotFound {
+		return &exitError{exitNotFound, fmt.Errorf("%s", failure.Reason)}
+	}
+	return fmt.Errorf("the web service answered %s: %s", answer.Status, failure.Reason)
+}
+
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+func printList(w io.Writer, found []admin.Transaction) error {
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(w, "no live transaction fits")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tSTATE\tAGE\tDEADLINE\tOWNER\tCLIENT NAME\tPARTICIPANTS\tWAITING FOR")
+	for i := range found {
+		t := &found[i]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", t.ID, t.State, time.Since(t.OpenedAt).Round(time.Second),
+			inTime(t.DeadlineAt), dash(t.Owner), dash(t.ClientName), len(t.Participants), waitingFor(t))
+	}
+	return table.Flush()
+}
+
+func inTime(at time.Time) string {
+	d := time.Until(at).Round(time.Second)
+	if d < 0 {
+		return "passed " + (-d).String() + " ago"
+	}
+	return "in " + d.String()
+}
+
+func dash(s string) string { return cmp.Or(s, "-") }
+
+// waitingFor names the first participant that has not applied the decision, and how many more there are.
+func waitingFor(t *admin.Transaction) string {
+	first, more := "", 0
+	for i := range t.Participants {
+		p := &t.Participants[i]
+		if p.State != "waiting" {
+			continue
+		}
+		if first == "" {
+			first = p.Topic
+			if p.Failure != "" {
+				first += " (" + p.Failure + ")"
+			}
+			continue
+		}
+		more++
+	}
+	if more > 0 {
+		first += fmt.Sprintf(" and %d more", more)
+	}
+	return dash(first)
+}
+
+func printTransaction(w io.Writer, t *admin.Transaction) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "id\t%s\nstate\t%s\nowner\t%s\nclient name\t%s\nopened\t%s\ntimeout\t%s\n", t.ID, t.State, dash(t.Owner),
+		dash(t.ClientName), t.OpenedAt.Format(time.RFC3339Nano), time.Duration(t.TimeoutMillis)*time.Millisecond)
+	if t.EndedAt != nil {
+		fmt.Fprintf(table, "ended\t%s\n", t.EndedAt.Format(time.RFC3339Nano))
+	} else {
+		fmt.Fprintf(table, "deadline\t%s (%s)\n", t.DeadlineAt.Format(time.RFC3339Nano), inTime(t.DeadlineAt))
+	}
+	if t.TimedOut {
+		fmt.Fprintln(table, "decided by\tits deadline")
+	}
+	if err := table.Flush(); err != nil || len(t.Participants) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	table = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PARTICIPANT\tSUBSCRIPTION\tSTATE\tATTEMPTS\tLAST FAILURE")
+	for i := range t.Participants {
+		p := &t.Participants[i]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", p.Topic, dash(p.Subscription), p.State, p.Attempts, dash(p.Failure))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/pulsar-tc/pulsar-tc/conf"
+	"github.com/pulsar-tc/pulsar-tc/server"
+)
+
+func standaloneCommand() *cobra.Command {
+	var file, dataDir string
+	var set []string
+	cmd := &cobra.Command{
+		Use:   "standalone",
+		Short: "Run coordinator, topics and store in this process",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dataDir != "" {
+				set = append([]string{"dataDir=" + dataDir}, set...)
+			}
+			return runStandalone(cmd.Context(), conf.Sources{File: file, Environ: os.Environ(), Set: set})
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "broker.conf, standalone.conf or proxy.conf to read")
+	cmd.Flags().StringVar(&dataDir, "data-dir", "", "directory of the store (default ./data)")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "key=value that wins over file and environment; may be repeated")
+	return cmd
+}
+
+// runStandalone serves until ctx is done or the store fails.
+func runStandalone(ctx context.Context, sources conf.Sources) error {
+	began := time.Now()
+	log := newLog()
+	config, report, err := conf.Load(sources)
+	if err != nil {
+		return err
+	}
+	report.Log(log)
+	srv, err := server.Start(ctx, server.Options{Config: config, Report: report, Version: version, Log: log})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, readyLine(srv, config, report, time.Since(began)))
+	select {
+	case <-ctx.Done():
+		log.Info().Msg("stopping; a second signal ends at once")
+	case err = <-srv.Failed():
+	}
+	stop, cancel := context.WithTimeout(context.Background(), config.BrokerShutdownTimeout)
+	defer cancel()
+	if closed := srv.Close(stop); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// readyLine is the one line that says that clients may come.
+func readyLine(srv *server.Server, config *conf.Config, report *conf.Report, took time.Duration) string {
+	line := fmt.Sprintf("pulsar-tc %s ready in %d ms: %s %s data %s", version, took.Milliseconds(), srv.ServiceURL(), srv.WebURL(), config.DataDir)
+	if !config.TransactionCoordinatorEnabled {
+		line += fmt.Sprintf("; transactions are OFF (%s says transactionCoordinatorEnabled=false; --set transactionCoordinatorEnabled=true turns them on)",
+			report.Origin("transactionCoordinatorEnabled"))
+	}
+	return line
+}
+
+// newLog writes JSON, or lines for people where stderr is a terminal.
+func newLog() zerolog.Logger {
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}).With().Timestamp().Logger().Level(zerolog.InfoLevel)
+	}
+	return zerolog.New(os.Stderr).With().Timestamp().Logger().Level(zerolog.InfoLevel)
+}

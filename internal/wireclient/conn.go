@@ -1,0 +1,250 @@
+package wireclient
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
+
+// protocolVersion is the one the client announces: new enough for every transaction command. Source: ProtocolVersion v19.
+const protocolVersion = 21
+
+// Handler receives the answer to a request. command is valid until it returns.
+type Handler func(command *pulsarproto.BaseCommand, err error)
+
+// ErrClosed is what requests in flight get when the connection ends.
+var ErrClosed = errors.New("connection closed")
+
+// Conn is one connection. Its methods may be called from anywhere.
+type Conn struct {
+	// OnPush hears every command that answers no request: MESSAGE, SEND_RECEIPT, SEND_ERROR, CLOSE_CONSUMER and so on. Set it
+	// before the first request. payload is the caller's.
+	OnPush func(command *pulsarproto.BaseCommand, payload []byte)
+
+	socket    net.Conn
+	connected *pulsarproto.CommandConnected
+	done      chan struct{} // closed when the reader has ended
+
+	writing sync.Mutex // held over one write to the socket; never together with mu
+
+	mu      sync.Mutex // guards the following
+	next    uint64
+	pending map[uint64]Handler
+	err     error
+}
+
+// Dial connects to addr (host:port) and does the handshake.
+func Dial(ctx context.Context, addr string) (*Conn, error) {
+	var dialer net.Dialer
+	socket, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{socket: socket, done: make(chan struct{}), pending: map[uint64]Handler{}, next: 1}
+	if err := c.handshake(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("handshake with %s: %w", addr, err), socket.Close())
+	}
+	return c, nil
+}
+
+func (c *Conn) handshake(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := c.socket.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	version, client := int32(protocolVersion), "pulsar-tc-wireclient"
+	hello := &pulsarproto.BaseCommand{
+		Type:    pulsarproto.BaseCommand_CONNECT.Enum(),
+		Connect: &pulsarproto.CommandConnect{ClientVersion: &client, ProtocolVersion: &version},
+	}
+	frame, err := pulsarproto.AppendCommand(nil, hello)
+	if err != nil {
+		return err
+	}
+	if _, err := c.socket.Write(frame); err != nil {
+		return err
+	}
+	reader := pulsarproto.NewFrameReader(bufio.NewReaderSize(c.socket, 64<<10), 64<<20)
+	answer, err := reader.ReadFrame()
+	if err != nil {
+		return err
+	}
+	var command pulsarproto.BaseCommand
+	if err := pulsarproto.DecodeCommand(&command, answer.Command); err != nil {
+		return err
+	}
+	if command.GetType() != pulsarproto.BaseCommand_CONNECTED {
+		return fmt.Errorf("answered %s: %s", command.GetType(), command.GetError().GetMessage())
+	}
+	c.connected = command.GetConnected()
+	if err := c.socket.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	go c.read(reader)
+	return nil
+}
+
+// Connected is the server's answer to the handshake.
+func (c *Conn) Connected() *pulsarproto.CommandConnected { return c.connected }
+
+// Done is closed when the connection has ended.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Close ends the connection and returns when its reader has ended.
+func (c *Conn) Close() error {
+	err := c.socket.Close()
+	<-c.done
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (c *Conn) read(reader *pulsarproto.FrameReader) {
+	var command pulsarproto.BaseCommand
+	for {
+		frame, err := reader.ReadFrame()
+		if err == nil {
+			err = pulsarproto.DecodeCommand(&command, frame.Command)
+		}
+		if err != nil {
+			c.end(fmt.Errorf("%w: %w", ErrClosed, err))
+			return
+		}
+		c.dispatch(&command, frame.Payload)
+	}
+}
+
+func (c *Conn) dispatch(command *pulsarproto.BaseCommand, payload []byte) {
+	if command.GetType() == pulsarproto.BaseCommand_PING {
+		c.write(pulsarproto.AppendPong(nil))
+		return
+	}
+	if id, ok := requestID(command); ok {
+		c.mu.Lock()
+		handler := c.pending[id]
+		delete(c.pending, id)
+		c.mu.Unlock()
+		if handler != nil {
+			handler(command, nil)
+			return
+		}
+	}
+	if c.OnPush != nil {
+		c.OnPush(command, payload)
+	}
+}
+
+func (c *Conn) end(err error) {
+	closed := c.socket.Close()
+	if closed != nil && !errors.Is(closed, net.ErrClosed) {
+		err = errors.Join(err, closed)
+	}
+	c.mu.Lock()
+	c.err = err
+	pending := c.pending
+	c.pending = nil
+	c.mu.Unlock()
+	for _, handler := range pending {
+		handler(nil, err)
+	}
+	close(c.done)
+}
+
+// Start sends a request and has handler called with its answer, from the reader. The request id is set by Start.
+func (c *Conn) Start(command *pulsarproto.BaseCommand, handler Handler) {
+	c.mu.Lock()
+	if c.pending == nil {
+		err := c.err
+		c.mu.Unlock()
+		handler(nil, err)
+		return
+	}
+	id := c.next
+	c.next++
+	c.pending[id] = handler
+	c.mu.Unlock()
+	setRequestID(command, id)
+	frame, err := pulsarproto.AppendCommand(nil, command)
+	if err != nil {
+		c.fail(id, err)
+		return
+	}
+	c.write(frame)
+}
+
+func (c *Conn) fail(id uint64, err error) {
+	c.mu.Lock()
+	handler := c.pending[id]
+	delete(c.pending, id)
+	c.mu.Unlock()
+	if handler != nil {
+		handler(nil, err)
+	}
+}
+
+// Call sends a request and waits for its answer. An ERROR answer is returned as a *ServerError.
+func (c *Conn) Call(ctx context.Context, command *pulsarproto.BaseCommand) (*pulsarproto.BaseCommand, error) {
+	type result struct {
+		command *pulsarproto.BaseCommand
+		err     error
+	}
+	answered := make(chan result, 1)
+	c.Start(command, func(answer *pulsarproto.BaseCommand, err error) {
+		if err == nil {
+			answer, err = keep(answer), ErrorOf(answer)
+		}
+		answered <- result{answer, err}
+	})
+	select {
+	case r := <-answered:
+		return r.command, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Write sends a command that has no answer of its own.
+func (c *Conn) Write(command *pulsarproto.BaseCommand) error {
+	frame, err := pulsarproto.AppendCommand(nil, command)
+	if err != nil {
+		return err
+	}
+	c.write(frame)
+	return nil
+}
+
+// WriteBytes sends bytes as they are.
+func (c *Conn) WriteBytes(frames []byte) { c.write(frames) }
+
+// Send sends a SEND command with a message.
+func (c *Conn) Send(send *pulsarproto.CommandSend, metadata *pulsarproto.MessageMetadata, content []byte) error {
+	payload, err := pulsarproto.AppendPayload(nil, metadata, content)
+	if err != nil {
+		return err
+	}
+	command := &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SEND.Enum(), Send: send}
+	frame, err := pulsarproto.AppendCommandHead(nil, command, len(payload))
+	if err != nil {
+		return err
+	}
+	c.write(append(frame, payload...))
+	return nil
+}
+
+// write sends frames; an error shows at the reader, which ends the connection.
+func (c *Conn) write(frames []byte) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if _, err := c.socket.Write(frames); err != nil {
+		// The reader sees the closed socket and tells everyone who waits.
+		_ = c.socket.Close()
+	}
+}

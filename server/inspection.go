@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/admin"
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// inspection shows a coordinator.Group to operators.
+type inspection struct{ group *coordinator.Group }
+
+func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Transaction, error) {
+	before := time.Now().Add(-filter.OlderThan).UnixMilli()
+	found, err := i.group.List(ctx, func(d *fsm.Description) bool {
+		return d.Opened <= before &&
+			(filter.State == "" || d.Status.String() == filter.State) &&
+			(filter.ClientName == "" || d.ClientName == filter.ClientName)
+	}, filter.Limit)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]admin.Transaction, len(found))
+	for n := range found {
+		all[n] = present(&found[n])
+	}
+	return all, nil
+}
+
+func (i inspection) Describe(ctx context.Context, id txn.ID) (admin.Transaction, error) {
+	found, err := i.group.Describe(ctx, id)
+	if err != nil {
+		return admin.Transaction{}, err
+	}
+	return present(&found), nil
+}
+
+func (i inspection) Resolve(ctx context.Context, id txn.ID, participant txn.Participant, operator string) error {
+	return i.group.Resolve(ctx, id, participant, operator)
+}
+
+func present(d *fsm.Description) admin.Transaction {
+	opened := time.UnixMilli(d.Opened).UTC()
+	t := admin.Transaction{
+		ID: d.ID.String(), State: d.Status.String(), Owner: d.Owner.Role, ClientName: d.ClientName,
+		OpenedAt: opened, DeadlineAt: opened.Add(time.Duration(d.TTLMillis) * time.Millisecond),
+		TimeoutMillis: d.TTLMillis, TimedOut: d.TimedOut,
+	}
+	if d.Ended != 0 {
+		ended := time.UnixMilli(d.Ended).UTC()
+		t.EndedAt = &ended
+	}
+	for n := range d.Participants {
+		p := &d.Participants[n]
+		t.Participants = append(t.Participants, admin.Participant{
+			Topic: p.Participant.Topic, Subscription: p.Participant.Subscription, State: participantState(d.Status, p),
+			Attempts: p.Attempts, Failure: p.Failure,
+		})
+	}
+	return t
+}
+
+func participantState(status txn.Status, p *fsm.ParticipantState) string {
+	switch {
+	case p.Resolved:
+		return "resolved"
+	case p.Done:
+		return "applied"
+	case status == txn.Open:
+		return "registered"
+	}
+	return "waiting"
+}
+
+// health tells whether every coordinator serves, and what the store refuses.
+func health(group *coordinator.Group, store string) admin.Health {
+	h := admin.Health{Healthy: true, Store: store}
+	for _, s := range group.Statuses() {
+		c := admin.Coordinator{
+			ID: s.TC, Serving: s.Serving, Term: s.Term, Transactions: s.Live, Outcomes: s.Outcomes, LastIssued: s.LastIssued,
+			LoadSeconds: s.LoadTook.Seconds(),
+		}
+		if !s.Serving {
+			h.Healthy = false
+			c.Reason = s.LoadError
+			if c.Reason == "" {
+				c.Reason = "loading"
+			}
+		}
+		h.Coordinators = append(h.Coordinators, c)
+	}
+	return h
+}
