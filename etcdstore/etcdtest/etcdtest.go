@@ -1,0 +1,39 @@
+// Package etcdtest opens embedded stores for tests and names what etcd leaves behind.
+package etcdtest
+
+import (
+	"testing"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+)
+
+// Space is the key space of test stores.
+var Space = keyspace.New("pulsar-tc", "test")
+
+// Open starts a store in a directory of its own and closes it with the test. change, which may be nil, edits its options.
+func Open(t testing.TB, change func(*etcdstore.Options)) *etcdstore.Store {
+	t.Helper()
+	options := etcdstore.Options{Dir: t.TempDir(), Space: Space}
+	if change != nil {
+		change(&options)
+	}
+	store, err := etcdstore.Open(t.Context(), options, zerolog.New(zerolog.NewTestWriter(t)))
+	if err != nil {
+		t.Fatalf("open store: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
+	return store
+}
+
+// IgnoreEtcd are the goroutines of etcd's libraries that live as long as the process.
+func IgnoreEtcd() []goleak.Option {
+	return []goleak.Option{}
+}

@@ -1,0 +1,13 @@
+// Package etcdleader decides by etcd who leads a coordinator. A leader is who created the coordinator's leader key; the
+// create revision of the key is the number of the term.
+//
+// Invariants:
+//   - A term begins with a key that did not exist: the key of the term before is deleted, and only after that is confirmed a
+//     second transaction creates the new one, if there is none. So a write that carries the fence of an earlier term fails
+//     from the moment on at which the new term can read, however late etcd applies it.
+//   - A process deletes its own key only, any other goes with its lease; unless it is the only process that may write to the
+//     store (Options.Exclusive).
+//
+// Layout of the leader key (keyspace.Space.Leader): the value is the random identity of the leader that created it, 32 hex
+// digits, then a blank and the host and pid for people. The key is attached to the lease of the term.
+package etcdleader

@@ -1,0 +1,255 @@
+package etcdleader
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+)
+
+const (
+	defaultLease = 6 * time.Second
+	// firstRetry doubles up to lastRetry while the store does not answer.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Second
+	// requestTimeout bounds each request, so that one that is lost does not hold up a later one.
+	requestTimeout = 5 * time.Second
+)
+
+// Client is what a leader needs of an etcd client.
+type Client interface {
+	Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error)
+	Txn(ctx context.Context) clientv3.Txn
+	Grant(ctx context.Context, ttl int64) (*clientv3.LeaseGrantResponse, error)
+	KeepAlive(ctx context.Context, id clientv3.LeaseID) (<-chan *clientv3.LeaseKeepAliveResponse, error)
+	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
+}
+
+// Options are the zero value or:
+type Options struct {
+	// Lease is for how long a dead leader keeps its coordinators, in whole seconds. Default 6 s.
+	Lease time.Duration
+	// Exclusive says that no other process can be alive on this store, so that any leader key found may be deleted at once.
+	Exclusive bool
+}
+
+// Leader is one contender. It leads each coordinator at most once: to win again gives its own term up first.
+type Leader struct {
+	client   Client
+	space    keyspace.Space
+	options  Options
+	identity string
+	log      zerolog.Logger
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu    sync.Mutex
+	terms map[uint64]*Term // guarded by mu: the newest term of each coordinator
+}
+
+// New returns a contender. Close it before the client.
+func New(client Client, space keyspace.Space, options Options, log zerolog.Logger) (*Leader, error) {
+	if options.Lease == 0 {
+		options.Lease = defaultLease
+	}
+	if options.Lease < time.Second {
+		return nil, fmt.Errorf("lease of %v: want a second or more", options.Lease)
+	}
+	identity, err := newIdentity()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Leader{
+		client: client, space: space, options: options, identity: identity, log: log,
+		ctx: ctx, cancel: cancel, terms: make(map[uint64]*Term),
+	}, nil
+}
+
+func newIdentity() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name of this host: %w", err)
+	}
+	var random [16]byte
+	rand.Read(random[:])
+	return fmt.Sprintf("%s %s %d", hex.EncodeToString(random[:]), host, os.Getpid()), nil
+}
+
+// Close stops renewing the leases of all terms. Their keys go with the leases, unless they were resigned.
+func (l *Leader) Close() {
+	l.cancel()
+	l.tasks.Wait()
+}
+
+// Win waits until this process leads tc in a new term; see coordinator.Leader. It repeats what etcd does not answer.
+func (l *Leader) Win(ctx context.Context, tc uint64) (*Term, error) {
+	l.abandon(tc)
+	pause := firstRetry
+	for {
+		term, err := l.try(ctx, tc)
+		if term != nil {
+			return term, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if refusedForGood(err) {
+			return nil, fmt.Errorf("win coordinator %d: %w", tc, err)
+		}
+		if err == nil {
+			pause = firstRetry
+			continue
+		}
+		l.log.Warn().Uint64("tc", tc).Err(err).Msg("leadership not decided, trying again")
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+		pause = min(2*pause, lastRetry)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// refusedForGood tells errors that no repetition heals.
+func refusedForGood(err error) bool {
+	for _, refusal := range []error{
+		rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, rpctypes.ErrAuthNotEnabled,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
+
+// abandon stops renewing the lease of this process's own term, if it has one.
+func (l *Leader) abandon(tc uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if term := l.terms[tc]; term != nil {
+		term.stop()
+		delete(l.terms, tc)
+	}
+}
+
+// try clears the seat if it may, or waits until it is free, and then takes it. Neither a term nor an error: look again.
+func (l *Leader) try(ctx context.Context, tc uint64) (*Term, error) {
+	key := l.space.Leader(tc)
+	found, err := l.look(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Kvs) == 0 {
+		return l.take(ctx, tc, key)
+	}
+	holder := found.Kvs[0]
+	if !l.options.Exclusive && string(holder.Value) != l.identity {
+		_, name, _ := strings.Cut(string(holder.Value), " ")
+		l.log.Debug().Uint64("tc", tc).Int64("term", holder.CreateRevision).Str("leader", name).Msg("led elsewhere")
+		return nil, l.waitDeleted(ctx, key, found.Header.Revision+1)
+	}
+	if err := remove(ctx, l.client, key, holder.CreateRevision); err != nil {
+		return nil, err
+	}
+	return l.take(ctx, tc, key)
+}
+
+func (l *Leader) look(ctx context.Context, key string) (*clientv3.GetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	found, err := l.client.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read leader key: %w", err)
+	}
+	return found, nil
+}
+
+// remove deletes the leader key of one term and no other. Without an error the key of that term is gone.
+func remove(ctx context.Context, client Client, key string, term int64) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(key), "=", term)).
+		Then(clientv3.OpDelete(key)).
+		Else(clientv3.OpGet(key, clientv3.WithKeysOnly())).
+		Commit()
+	if err != nil {
+		return fmt.Errorf("delete leader key of term %d: %w", term, err)
+	}
+	return nil
+}
+
+// waitDeleted returns when the key was deleted, or when it is not known whether it was.
+func (l *Leader) waitDeleted(ctx context.Context, key string, from int64) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for response := range l.client.Watch(ctx, key, clientv3.WithRev(from), clientv3.WithFilterPut()) {
+		if err := response.Err(); err != nil {
+			return fmt.Errorf("watch leader key: %w", err)
+		}
+		if len(response.Events) > 0 {
+			return nil
+		}
+	}
+	return errors.New("watch leader key: ended")
+}
+
+// take creates the leader key under a new lease if there is none.
+func (l *Leader) take(ctx context.Context, tc uint64, key string) (*Term, error) {
+	request, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	lease, err := l.client.Grant(request, int64(l.options.Lease/time.Second))
+	if err != nil {
+		return nil, fmt.Errorf("grant lease: %w", err)
+	}
+	created, err := l.client.Txn(request).
+		If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+		Then(clientv3.OpPut(key, l.identity, clientv3.WithLease(lease.ID))).
+		Commit()
+	if err != nil {
+		return nil, fmt.Errorf("create leader key: %w", err)
+	}
+	if !created.Succeeded {
+		return nil, nil
+	}
+	return l.begin(tc, key, lease.ID, created.Header.Revision)
+}
+
+// begin starts renewing the lease of a term that was won.
+func (l *Leader) begin(tc uint64, key string, lease clientv3.LeaseID, number int64) (*Term, error) {
+	ctx, stop := context.WithCancel(l.ctx)
+	renewed, err := l.client.KeepAlive(ctx, lease)
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("renew lease of term %d: %w", number, err)
+	}
+	term := &Term{client: l.client, key: key, number: number, lost: make(chan struct{}), stop: stop}
+	l.mu.Lock()
+	l.terms[tc] = term
+	l.mu.Unlock()
+	l.tasks.Go(func() { term.watchLease(renewed) })
+	return term, nil
+}
