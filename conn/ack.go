@@ -1,0 +1,36 @@
+package conn
+
+import "github.com/pulsar-tc/pulsar-tc/pulsarproto"
+
+// errAckConsumerNotFound refuses an ACK for a consumer that is not attached. Pulsar leaves it without an answer.
+var errAckConsumerNotFound = &requestError{pulsarproto.ServerError_ConsumerNotFound, "Consumer not found"}
+
+// ack acknowledges messages, in a transaction or not. It is answered if it has a request id, once it is durable.
+// Errors: ConsumerNotFound, and those of Consumer.Ack.
+//
+// Source: PulsarApi.proto CommandAck; ServerCnx.handleAck.
+func (s *session) ack(cmd *pulsarproto.CommandAck) {
+	consumerID, requestID, answer := cmd.GetConsumerId(), cmd.GetRequestId(), cmd.RequestId != nil
+	done := func(err error) {
+		if err != nil {
+			code, text := s.failure(pulsarproto.BaseCommand_ACK, err, false)
+			if answer {
+				s.out.answer(func(b []byte) []byte {
+					return pulsarproto.AppendAckError(b, consumerID, requestID, code, text)
+				})
+				return
+			}
+		}
+		if !answer {
+			s.out.done()
+			return
+		}
+		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendAckResponse(b, consumerID, requestID) })
+	}
+	consumer := s.consumerOf(consumerID)
+	if consumer == nil {
+		done(errAckConsumerNotFound)
+		return
+	}
+	consumer.Ack(cmd, done)
+}

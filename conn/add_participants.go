@@ -1,0 +1,119 @@
+package conn
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// addPartitionToTxn registers topics that a transaction writes to: all of them, or none and an error.
+// Errors: UnsupportedVersionError (TC-2), InvalidTopicName and NotAllowedError (TC-13), TransactionCoordinatorNotFound, and
+// those of Coordinators.AddParticipants.
+//
+// Source: PulsarApi.proto CommandAddPartitionToTxn; ServerCnx.handleAddPartitionToTxn.
+func (s *session) addPartitionToTxn(cmd *pulsarproto.CommandAddPartitionToTxn) {
+	const command = pulsarproto.BaseCommand_ADD_PARTITION_TO_TXN
+	requestID := cmd.GetRequestId()
+	if s.refuseTransactions(command, requestID) {
+		return
+	}
+	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
+	done := func(err error) {
+		if err != nil {
+			code, text := s.failure(command, err, false)
+			s.out.answer(func(b []byte) []byte {
+				return pulsarproto.AppendAddPartitionToTxnError(b, requestID, id.Most, id.Least, code, text)
+			})
+			return
+		}
+		s.out.answer(func(b []byte) []byte {
+			return pulsarproto.AppendAddPartitionToTxnResponse(b, requestID, id.Most, id.Least)
+		})
+	}
+	if err := s.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
+		done(err)
+		return
+	}
+	participants := make([]txn.Participant, 0, len(cmd.GetPartitions()))
+	for _, topic := range cmd.GetPartitions() {
+		name, err := participantTopic(topic)
+		if err != nil {
+			done(err)
+			return
+		}
+		participants = append(participants, txn.Participant{Topic: name, Kind: txn.Partition})
+	}
+	s.services.Coordinators.AddParticipants(s.ctx, id, s.caller, participants, done)
+}
+
+// addSubscriptionToTxn is addPartitionToTxn for subscriptions that a transaction acknowledges on.
+//
+// Source: PulsarApi.proto CommandAddSubscriptionToTxn; ServerCnx.handleAddSubscriptionToTxn.
+func (s *session) addSubscriptionToTxn(cmd *pulsarproto.CommandAddSubscriptionToTxn) {
+	const command = pulsarproto.BaseCommand_ADD_SUBSCRIPTION_TO_TXN
+	requestID := cmd.GetRequestId()
+	if s.refuseTransactions(command, requestID) {
+		return
+	}
+	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
+	done := func(err error) {
+		if err != nil {
+			code, text := s.failure(command, err, false)
+			s.out.answer(func(b []byte) []byte {
+				return pulsarproto.AppendAddSubscriptionToTxnError(b, requestID, id.Most, id.Least, code, text)
+			})
+			return
+		}
+		s.out.answer(func(b []byte) []byte {
+			return pulsarproto.AppendAddSubscriptionToTxnResponse(b, requestID, id.Most, id.Least)
+		})
+	}
+	if err := s.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
+		done(err)
+		return
+	}
+	participants := make([]txn.Participant, 0, len(cmd.GetSubscription()))
+	for _, subscription := range cmd.GetSubscription() {
+		participant, err := participantSubscription(subscription)
+		if err != nil {
+			done(err)
+			return
+		}
+		participants = append(participants, participant)
+	}
+	s.services.Coordinators.AddParticipants(s.ctx, id, s.caller, participants, done)
+}
+
+// participantTopic returns the full name of a topic that can take part in a transaction.
+func participantTopic(text string) (string, error) {
+	name, err := topicname.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	if name.Domain == topicname.NonPersistent {
+		return "", fmt.Errorf("%w: %s is not persistent and cannot take part in a transaction", txn.ErrNotAllowed, name)
+	}
+	if name.TransactionInternal() {
+		return "", fmt.Errorf("%w: %s belongs to the transaction system", txn.ErrNotAllowed, name)
+	}
+	return name.String(), nil
+}
+
+func participantSubscription(subscription *pulsarproto.Subscription) (txn.Participant, error) {
+	topic, err := participantTopic(subscription.GetTopic())
+	if err != nil {
+		return txn.Participant{}, err
+	}
+	name := subscription.GetSubscription()
+	if strings.TrimSpace(name) == "" {
+		return txn.Participant{}, fmt.Errorf("%w: blank subscription name on %s", txn.ErrNotAllowed, topic)
+	}
+	if len(name) > topicname.MaxBytes {
+		return txn.Participant{}, fmt.Errorf("%w: subscription name of %d bytes on %s, at most %d are allowed",
+			txn.ErrNotAllowed, len(name), topic, topicname.MaxBytes)
+	}
+	return txn.Participant{Topic: topic, Subscription: name, Kind: txn.AckedSubscription}, nil
+}

@@ -1,0 +1,38 @@
+package conn
+
+import (
+	"fmt"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
+
+// getTopicsOfNamespace lists the topics of a namespace, unfiltered: clients match their pattern themselves.
+// Errors: those of Topics.TopicsOfNamespace; TooManyRequests for a list that no frame can hold.
+//
+// Source: PulsarApi.proto CommandGetTopicsOfNamespace; ServerCnx.handleGetTopicsOfNamespace.
+func (s *session) getTopicsOfNamespace(cmd *pulsarproto.CommandGetTopicsOfNamespace) {
+	const command = pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE
+	requestID := cmd.GetRequestId()
+	s.requests.Go(func() {
+		topics, err := s.services.Topics.TopicsOfNamespace(s.ctx, cmd.GetNamespace(), cmd.GetMode())
+		if err != nil {
+			s.fail(command, requestID, fmt.Errorf("list topics of %s: %w", cmd.GetNamespace(), err))
+			return
+		}
+		if listSize(topics) > s.options.MaxMessageSize {
+			s.fail(command, requestID, &requestError{pulsarproto.ServerError_TooManyRequests,
+				fmt.Sprintf("namespace %s has %d topics, too many for one frame", cmd.GetNamespace(), len(topics))})
+			return
+		}
+		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendTopicsOfNamespace(b, requestID, topics) })
+	})
+}
+
+// listSize bounds the encoded size of topics from above: a tag and a length of at most 3 bytes each.
+func listSize(topics []string) int {
+	size := 0
+	for _, topic := range topics {
+		size += len(topic) + 4
+	}
+	return size
+}

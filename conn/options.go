@@ -1,0 +1,77 @@
+package conn
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Options are the settings of a Server. The zero value of a field stands for the default that its comment names.
+type Options struct {
+	// Version is the product's version; CONNECTED tells it as server_version "pulsar-tc <version>".
+	Version string
+	// MaxMessageSize is told in CONNECTED and bounds a frame: the largest one accepted is MaxMessageSize + 10 KiB.
+	// Default 5 MiB. Source: broker.conf maxMessageSize; Commands.MESSAGE_SIZE_FRAME_PADDING.
+	MaxMessageSize int
+	// KeepAlive is the interval of PING; a peer that reads nothing into it is closed after one to two of them. It is also
+	// the deadline of the handshake. Negative: no PING, and a handshake deadline of 30 s. Default 30 s.
+	// Source: broker.conf keepAliveIntervalSeconds; PulsarHandler.handleKeepAliveTimeout.
+	KeepAlive time.Duration
+	// LivenessTimeout bounds the probe of a connection whose producer or consumer stands in the way of a new one. Negative:
+	// no probe, connections count as alive. Default 5 s. Source: broker.conf connectionLivenessCheckTimeoutMillis.
+	LivenessTimeout time.Duration
+	// WriteTimeout is how long a peer may take to make room for the next 256 KiB. Default 30 s.
+	WriteTimeout time.Duration
+	// HighWater is the number of outgoing bytes above which the connection is not read and its consumers are Full; both
+	// end at half of it. Default 1 MiB.
+	HighWater int
+	// MaxOutgoing is the number of outgoing bytes above which the connection is closed. Default 64 MiB.
+	MaxOutgoing int
+	// MaxPendingRequests is the number of unanswered requests, sends excepted, above which the connection is not read.
+	// Default 10000.
+	MaxPendingRequests int
+	// MaxPendingSends is the same for sends. Default 1000. Source: broker.conf maxPendingPublishRequestsPerConnection.
+	MaxPendingSends int
+	// MaxConnections bounds the open connections, MaxConnectionsPerIP those of one address. 0: no bound.
+	// Source: broker.conf brokerMaxConnections, brokerMaxConnectionsPerIp.
+	MaxConnections      int
+	MaxConnectionsPerIP int
+	// MaxConcurrentLookups bounds LOOKUP and PARTITIONED_METADATA being answered on all connections; more get
+	// TooManyRequests. Default 50000. Source: broker.conf maxConcurrentLookupRequest.
+	MaxConcurrentLookups int
+	// Authenticator decides who connects. Nil: authentication is off and every Caller is unknown.
+	Authenticator Authenticator
+	// Log gets connections at debug level and bad input at info level.
+	Log zerolog.Logger
+	// Events feed metrics; nil functions are not called.
+	Events Events
+}
+
+// framePadding is what a frame may have beyond the largest message, for the command and the metadata.
+//
+// Source: Commands.MESSAGE_SIZE_FRAME_PADDING.
+const framePadding = 10 << 10
+
+// handshakeTimeout is the deadline of the handshake where keep-alive is off.
+const handshakeTimeout = 30 * time.Second
+
+// withDefaults returns o with every zero field replaced by its default.
+func (o Options) withDefaults() Options {
+	setDefault(&o.MaxMessageSize, 5<<20)
+	setDefault(&o.KeepAlive, 30*time.Second)
+	setDefault(&o.LivenessTimeout, 5*time.Second)
+	setDefault(&o.WriteTimeout, 30*time.Second)
+	setDefault(&o.HighWater, 1<<20)
+	setDefault(&o.MaxOutgoing, 64<<20)
+	setDefault(&o.MaxPendingRequests, 10000)
+	setDefault(&o.MaxPendingSends, 1000)
+	setDefault(&o.MaxConcurrentLookups, 50000)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,67 @@
+package conn
+
+import (
+	"context"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+)
+
+// errTooManyLookups refuses a lookup beyond MaxConcurrentLookups.
+//
+// Source: ServerCnx.handleLookup, "Failed due to too many pending lookup requests".
+var errTooManyLookups = &requestError{pulsarproto.ServerError_TooManyRequests,
+	"Failed due to too many pending lookup requests"}
+
+// partitionedMetadata tells how many partitions a topic has; for the assignment topic that is the number of coordinators.
+// Errors: InvalidTopicName, TooManyRequests, and those of Topics.PartitionCount.
+//
+// Source: PulsarApi.proto CommandPartitionedTopicMetadata; ServerCnx.handlePartitionMetadataRequest.
+func (s *session) partitionedMetadata(cmd *pulsarproto.CommandPartitionedTopicMetadata) {
+	requestID := cmd.GetRequestId()
+	failed := func(err error) {
+		code, text := s.failure(pulsarproto.BaseCommand_PARTITIONED_METADATA, err, false)
+		s.out.answer(func(b []byte) []byte {
+			return pulsarproto.AppendPartitionedMetadataError(b, requestID, code, text)
+		})
+	}
+	name, err := topicname.Parse(cmd.GetTopic())
+	if err != nil {
+		failed(err)
+		return
+	}
+	create := cmd.MetadataAutoCreationEnabled == nil || *cmd.MetadataAutoCreationEnabled
+	s.lookup(failed, func() {
+		count, err := s.partitionCount(s.ctx, name, create)
+		if err != nil {
+			failed(err)
+			return
+		}
+		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendPartitionedMetadata(b, requestID, count) })
+	})
+}
+
+func (s *session) partitionCount(ctx context.Context, name topicname.Name, create bool) (uint32, error) {
+	if name == topicname.AssignTopic {
+		return uint32(s.services.Coordinators.Count()), nil
+	}
+	if name.TransactionInternal() {
+		return 0, nil
+	}
+	count, err := s.services.Topics.PartitionCount(ctx, name, create)
+	return uint32(count), err
+}
+
+// lookup runs answer in a goroutine of its own, or failed if too many lookups are being answered.
+func (s *session) lookup(failed func(error), answer func()) {
+	select {
+	case s.server.lookups <- struct{}{}:
+	default:
+		failed(errTooManyLookups)
+		return
+	}
+	s.requests.Go(func() {
+		defer func() { <-s.server.lookups }()
+		answer()
+	})
+}

@@ -1,0 +1,265 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+)
+
+// attachment is how far a producer or consumer has got.
+type attachment uint8
+
+const (
+	attaching attachment = iota
+	attached
+	detaching // by the client, or with the connection
+	lost      // disconnected by the topic
+)
+
+// producer is the connection's end of a producer.
+type producer struct {
+	session *session
+	id      uint64
+	cancel  context.CancelFunc // of the attaching
+	settled chan struct{}      // closed when the attaching has succeeded or failed
+
+	// Guarded by session.mu.
+	state attachment
+	topic Producer // nil unless the attaching succeeded
+	info  ProducerInfo
+
+	// Guarded by outbox.mu.
+	unanswered int // sends
+	detached   bool
+}
+
+// produce attaches a producer. A repeat for one that is attached gets the same answer again.
+// Errors: InvalidTopicName, ServiceNotReady while one of the same id is coming or going, and those of Topics.Produce.
+//
+// Source: PulsarApi.proto CommandProducer; ServerCnx.handleProducer.
+func (s *session) produce(cmd *pulsarproto.CommandProducer) {
+	requestID := cmd.GetRequestId()
+	name, err := topicname.Parse(cmd.GetTopic())
+	if err != nil {
+		s.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
+		return
+	}
+	p := s.addProducer(cmd.GetProducerId(), requestID)
+	if p == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	p.cancel = cancel
+	s.requests.Go(func() { s.attachProducer(ctx, p, name, cmd) })
+}
+
+// addProducer returns a new producer, or answers the request by the one that has the id already.
+func (s *session) addProducer(id, requestID uint64) *producer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.producers[id]; p != nil {
+		if p.state == attached {
+			s.answerProducer(requestID, p)
+		} else {
+			s.fail(pulsarproto.BaseCommand_PRODUCER, requestID, notReady("Producer", p.state))
+		}
+		return nil
+	}
+	p := &producer{session: s, id: id, settled: make(chan struct{})}
+	if s.producers == nil {
+		s.producers = make(map[uint64]*producer)
+	}
+	s.producers[id] = p
+	delete(s.droppedProducers, id)
+	return p
+}
+
+// notReady refuses a producer or consumer while another one of the same id is coming or going.
+//
+// Source: ServerCnx.handleProducer, "Producer is already present on the connection".
+func notReady(what string, state attachment) error {
+	text := what + " is already present on the connection and is being created"
+	if state != attaching {
+		text = what + " is already present on the connection and is being closed"
+	}
+	return &requestError{pulsarproto.ServerError_ServiceNotReady, text}
+}
+
+// attachProducer asks the topic and answers the request.
+func (s *session) attachProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) {
+	defer p.cancel()
+	defer close(p.settled)
+	topic, info, err := s.services.Topics.Produce(ctx, name, s.caller, cmd, p)
+	if err == nil {
+		err = s.producerAttached(cmd.GetRequestId(), p, topic, info)
+	} else {
+		s.forgetProducer(p)
+	}
+	if err != nil {
+		s.out.detachProducer(p)
+		s.fail(pulsarproto.BaseCommand_PRODUCER, cmd.GetRequestId(), fmt.Errorf("produce to %s: %w", name, err))
+	}
+}
+
+// producerAttached answers the request, unless the producer was closed or disconnected meanwhile. It holds mu from the
+// new state to the answer, so that CLOSE_PRODUCER cannot come before PRODUCER_SUCCESS.
+func (s *session) producerAttached(requestID uint64, p *producer, topic Producer, info ProducerInfo) error {
+	s.mu.Lock()
+	state := p.state
+	switch state {
+	case attaching:
+		p.topic, p.info, p.state = topic, info, attached
+		s.answerProducer(requestID, p)
+	case detaching:
+		p.topic = topic
+	case lost:
+		delete(s.producers, p.id)
+	}
+	s.mu.Unlock()
+	switch state {
+	case attaching:
+		return nil
+	case lost:
+		topic.Close()
+	}
+	return notReady("Producer", state)
+}
+
+// forgetProducer makes the id of a producer that could not be attached free again.
+func (s *session) forgetProducer(p *producer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.state != detaching {
+		delete(s.producers, p.id)
+	}
+}
+
+// answerProducer answers PRODUCER with success. mu is held.
+func (s *session) answerProducer(requestID uint64, p *producer) {
+	s.out.answer(func(b []byte) []byte {
+		return pulsarproto.AppendProducerSuccess(b, pulsarproto.ProducerSuccess{
+			RequestID:      requestID,
+			ProducerName:   p.info.Name,
+			LastSequenceID: p.info.LastSequenceID,
+			SchemaVersion:  p.info.SchemaVersion,
+			TopicEpoch:     p.info.TopicEpoch,
+			HasTopicEpoch:  p.info.HasTopicEpoch,
+			Ready:          p.info.Ready,
+		})
+	})
+}
+
+// closeProducer detaches a producer for its client and answers when it is detached. An unknown one is detached already.
+//
+// Source: PulsarApi.proto CommandCloseProducer; ServerCnx.handleCloseProducer.
+func (s *session) closeProducer(cmd *pulsarproto.CommandCloseProducer) {
+	s.mu.Lock()
+	p := s.producers[cmd.GetProducerId()]
+	first := p != nil && p.state != detaching
+	if first {
+		p.state = detaching
+	}
+	s.mu.Unlock()
+	if p == nil {
+		s.succeed(cmd.GetRequestId())
+		return
+	}
+	s.requests.Go(func() {
+		if first {
+			s.detachProducer(p)
+		}
+		s.succeed(cmd.GetRequestId())
+	})
+}
+
+// detachProducer ends p, whose state is detaching.
+func (s *session) detachProducer(p *producer) {
+	p.cancel()
+	<-p.settled
+	s.mu.Lock()
+	topic := p.topic
+	s.mu.Unlock()
+	if topic != nil {
+		topic.Close()
+	}
+	s.out.detachProducer(p)
+	s.mu.Lock()
+	delete(s.producers, p.id)
+	s.mu.Unlock()
+}
+
+// Receipt implements ProducerClient.
+func (p *producer) Receipt(sequenceID, highestSequenceID, ledgerID, entryID uint64) {
+	p.session.out.receipt(p, func(b []byte) []byte {
+		return pulsarproto.AppendSendReceipt(b, pulsarproto.SendReceipt{
+			ProducerID:        p.id,
+			SequenceID:        sequenceID,
+			HighestSequenceID: highestSequenceID,
+			LedgerID:          ledgerID,
+			EntryID:           entryID,
+		})
+	})
+}
+
+// SendError implements ProducerClient.
+func (p *producer) SendError(sequenceID uint64, err error) {
+	code, text := p.session.failure(pulsarproto.BaseCommand_SEND, err, false)
+	p.session.out.receipt(p, func(b []byte) []byte {
+		return pulsarproto.AppendSendError(b, p.id, sequenceID, code, text)
+	})
+}
+
+// Disconnect implements ProducerClient.
+func (p *producer) Disconnect() {
+	s := p.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch p.state {
+	case attaching:
+		p.state = lost
+	case attached:
+		p.state = lost
+		delete(s.producers, p.id)
+		s.noteDropped(p.id)
+		s.out.detachProducer(p)
+		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseProducer(b, p.id) })
+	}
+}
+
+// Alive implements ProducerClient.
+func (p *producer) Alive(ctx context.Context) bool { return p.session.alive(ctx) }
+
+// CnxID implements ProducerClient.
+func (p *producer) CnxID() uint64 { return p.session.id }
+
+// maxDropped is how many disconnected producers are remembered before the old ones are looked for.
+const maxDropped = 1024
+
+// noteDropped remembers that the topic disconnected producer id: sends under way to it are ignored. mu is held.
+func (s *session) noteDropped(id uint64) {
+	now := time.Now()
+	if len(s.droppedProducers) >= maxDropped {
+		for other, at := range s.droppedProducers {
+			if now.Sub(at) > s.droppedFor() {
+				delete(s.droppedProducers, other)
+			}
+		}
+	}
+	if s.droppedProducers == nil {
+		s.droppedProducers = make(map[uint64]time.Time)
+	}
+	s.droppedProducers[id] = now
+}
+
+// droppedFor is how long sends to a disconnected producer are ignored.
+//
+// Source: ServerCnx.safelyRemoveProducer, recentlyClosedProducers, one keep-alive interval.
+func (s *session) droppedFor() time.Duration {
+	if s.options.KeepAlive < 0 {
+		return handshakeTimeout
+	}
+	return s.options.KeepAlive
+}

@@ -1,0 +1,168 @@
+package conn
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
+
+// session is one connection. Its reader runs in run; commands that may block get a goroutine each.
+type session struct {
+	server   *Server
+	options  *Options
+	services Services
+	id       uint64
+	network  net.Conn
+	log      zerolog.Logger
+	out      *outbox
+
+	ctx      context.Context // ends with the connection
+	cancel   context.CancelFunc
+	end      sync.Once
+	reason   CloseReason    // written in end
+	requests sync.WaitGroup // goroutines of requests
+
+	keepAlive keepAlive
+	connected atomic.Bool // the handshake is done
+	paused    atomic.Bool // the reader waits at a bound
+
+	caller   Caller // written before connected
+	protocol int32  // version that both ends speak; written before connected
+
+	mu               sync.Mutex  // guards everything below; outbox.mu may be taken inside it, nothing else
+	flushed          CloseReason // why finish was called
+	producers        map[uint64]*producer
+	consumers        map[uint64]*consumer
+	droppedProducers map[uint64]time.Time // ids that were disconnected by their topic, and when
+	coordinators     map[uint64]*registration
+}
+
+func newSession(server *Server, id uint64, network net.Conn) *session {
+	s := &session{
+		server:   server,
+		options:  &server.options,
+		services: server.services,
+		id:       id,
+		network:  network,
+		log:      server.options.Log.With().Uint64("cnx", id).Stringer("remote", network.RemoteAddr()).Logger(),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.out = newOutbox(s.options, func() { s.drop(ClosedNotReading) })
+	return s
+}
+
+// run serves the connection until it has ended and everything it started is gone.
+func (s *session) run() {
+	s.options.Events.ConnectionOpened()
+	s.log.Debug().Msg("connection opened")
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		s.write()
+	}()
+	s.startKeepAlive()
+	s.endAs(s.read())
+	<-written
+	s.detachAll()
+	s.requests.Wait()
+	s.options.Events.ConnectionClosed(s.reason)
+	s.log.Debug().Str("reason", string(s.reason)).Msg("connection closed")
+}
+
+// endAs ends the connection after its reader. Answers given before bad input are still written.
+func (s *session) endAs(reason CloseReason) {
+	if reason != ClosedBadInput {
+		s.close(reason)
+		return
+	}
+	s.finish(reason)
+	<-s.ctx.Done()
+}
+
+// close ends the connection at once. The first reason given stays.
+func (s *session) close(reason CloseReason) {
+	s.drop(reason)
+	s.out.close()
+}
+
+// drop is close without the outbox, for callers that hold its lock.
+func (s *session) drop(reason CloseReason) {
+	s.end.Do(func() {
+		s.reason = reason
+		s.cancel()
+		s.stopKeepAlive()
+		if err := s.network.Close(); err != nil {
+			s.log.Debug().Err(err).Msg("close failed")
+		}
+	})
+}
+
+// finish ends the connection once everything queued so far is written. The first reason given stays.
+func (s *session) finish(reason CloseReason) {
+	s.mu.Lock()
+	if s.flushed == "" {
+		s.flushed = reason
+	}
+	s.mu.Unlock()
+	s.out.flush()
+}
+
+// stop takes no more commands and ends the connection when those that were taken are answered, or ctx is done.
+func (s *session) stop(ctx context.Context) {
+	s.out.stop()
+	if err := s.network.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		s.log.Debug().Err(err).Msg("stop reading failed")
+	}
+	s.out.waitUntilAnswered(ctx)
+	if ctx.Err() != nil {
+		s.close(ClosedShutdown)
+		return
+	}
+	s.finish(ClosedShutdown)
+}
+
+// fail answers a request that accept let in with an ERROR frame.
+func (s *session) fail(command pulsarproto.BaseCommand_Type, requestID uint64, err error) {
+	code, text := s.failure(command, err, false)
+	s.out.answer(func(b []byte) []byte { return pulsarproto.AppendError(b, requestID, code, text) })
+}
+
+// succeed answers a request that accept let in with SUCCESS.
+func (s *session) succeed(requestID uint64) {
+	s.out.answer(func(b []byte) []byte { return pulsarproto.AppendSuccess(b, requestID) })
+}
+
+// failure is serverError, and tells log and metrics of it.
+func (s *session) failure(command pulsarproto.BaseCommand_Type, err error, named bool) (pulsarproto.ServerError, string) {
+	code, text := serverError(err, named)
+	s.options.Events.RequestFailed(command, code)
+	s.log.Debug().Stringer("command", command).Stringer("code", code).Err(err).Msg("request failed")
+	return code, text
+}
+
+// detachAll ends every producer and consumer of a connection that has ended.
+func (s *session) detachAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.producers {
+		if p.state != detaching {
+			p.state = detaching
+			s.requests.Go(func() { s.detachProducer(p) })
+		}
+	}
+	for _, c := range s.consumers {
+		if c.state != detaching {
+			c.state = detaching
+			s.requests.Go(func() { s.detachConsumer(c) })
+		}
+	}
+}
+
+// pause notes that the reader has to wait: a peer that is not read is not silent.
+func (s *session) pause() { s.paused.Store(true) }
