@@ -47,11 +47,6 @@ type Options struct {
 	Events Events
 }
 
-// framePadding is what a frame may have beyond the largest message, for the command and the metadata.
-//
-// Source: Commands.MESSAGE_SIZE_FRAME_PADDING.
-const framePadding = 10 << 10
-
 // handshakeTimeout is the deadline of the handshake where keep-alive is off.
 const handshakeTimeout = 30 * time.Second
 

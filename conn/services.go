@@ -9,7 +9,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// What a connection and a topic hand each other.
+// What a connection and the services hand each other.
 type (
 	Caller         = cnx.Caller
 	ProducerInfo   = cnx.ProducerInfo
@@ -19,6 +19,7 @@ type (
 	Delivery       = cnx.Delivery
 	Consumer       = cnx.Consumer
 	ConsumerClient = cnx.ConsumerClient
+	LookupAnswer   = cnx.LookupAnswer
 )
 
 // Coordinators is the transaction coordinator side of a connection. No method blocks. Every done is called exactly once,
@@ -59,13 +60,4 @@ type Topics interface {
 type Lookup interface {
 	// Topic answers LOOKUP for a user topic or an assignment partition.
 	Topic(ctx context.Context, name topicname.Name, caller Caller, cmd *pulsarproto.CommandLookupTopic) (LookupAnswer, error)
-}
-
-// LookupAnswer is the body of LOOKUP_RESPONSE.
-type LookupAnswer struct {
-	ServiceURL             string
-	ServiceURLTLS          string
-	Redirect               bool // else Connect
-	Authoritative          bool
-	ProxyThroughServiceURL bool
 }
