@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the expected files instead of comparing with them")
@@ -372,6 +374,21 @@ func TestCheck(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// C-1: unknown keys are listed once, together; what is worth a look gets a line of its own.
+func TestLog(t *testing.T) {
+	var out strings.Builder
+	_, report := load(t, Sources{File: write(t, "numIOThreads=3\nnumIOThreads=4\na=1\nb=2\nbindadress=x"), Set: []string{"bindAddress=0.0.0.0"}})
+	report.Log(zerolog.New(&out))
+	for _, want := range []string{
+		`"key":"numIOThreads","value":"4"`, `"message":"setting is given twice"`, `"warning":"bindAddress=0.0.0.0`,
+		`"suggestion":"bindAddress"`, `"count":3`,
+	} {
+		if strings.Count(out.String(), want) != 1 {
+			t.Errorf("want one %s in\n%s", want, out.String())
 		}
 	}
 }
