@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-
-	"google.golang.org/protobuf/proto"
 )
 
 // benchmarkCommands are the requests of one transaction with one message.
@@ -79,27 +77,6 @@ func BenchmarkReadSend(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkDecodeMetadata compares the short way with protobuf's.
-func BenchmarkDecodeMetadata(b *testing.B) {
-	encoded := mustMarshal(b, testMetadata())
-	b.Run("short", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := decodeMetadata(encoded); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("protobuf", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := proto.Unmarshal(encoded, new(MessageMetadata)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
 
 func BenchmarkAppend(b *testing.B) {

@@ -102,25 +102,6 @@ func FuzzParsePayload(f *testing.F) {
 	})
 }
 
-// FuzzDecodeMetadata: the short way and protobuf accept the same bytes and give the same fields.
-func FuzzDecodeMetadata(f *testing.F) {
-	f.Add(mustMarshal(f, testMetadata()))
-	f.Add(appendString(mustMarshal(f, testMetadata()), 6, "key"))
-	f.Add([]byte{0x08, 0x01})
-	f.Add([]byte("\n\x00\x10\x00\x18\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"))
-	f.Fuzz(func(t *testing.T, encoded []byte) {
-		want := new(MessageMetadata)
-		wantErr := proto.Unmarshal(encoded, want)
-		got, err := decodeMetadata(encoded)
-		if (err != nil) != (wantErr != nil) {
-			t.Fatalf("error %v, protobuf's %v", err, wantErr)
-		}
-		if err == nil && !proto.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
-	})
-}
-
 // FuzzDecodeCommand: what decodes encodes back the same; what does not gives a typed error.
 func FuzzDecodeCommand(f *testing.F) {
 	for _, reply := range replyCases {

@@ -61,8 +61,8 @@ func ParsePayload(payload []byte) (*MessageMetadata, []byte, error) {
 	if uint64(size) > uint64(len(rest)) {
 		return nil, nil, &PayloadError{Fault: FaultMetadataSize}
 	}
-	metadata, err := decodeMetadata(rest[:size])
-	if err != nil {
+	metadata := new(MessageMetadata)
+	if err := proto.Unmarshal(rest[:size], metadata); err != nil {
 		return nil, nil, &PayloadError{Fault: FaultMetadataUnparsable, Err: err}
 	}
 	return metadata, rest[size:], nil
