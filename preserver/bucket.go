@@ -1,10 +1,6 @@
 package preserver
 
-import (
-	"slices"
-
-	"github.com/pulsar-tc/pulsar-tc/txn"
-)
+import "github.com/pulsar-tc/pulsar-tc/txn"
 
 // Key names a bucket. An empty Name is the bucket of the owner's transactions without a client name.
 type Key struct {
@@ -15,71 +11,72 @@ type Key struct {
 // Bucket holds the outcomes of one Key, oldest first. Live transactions point at their bucket, so owner and name are stored
 // once however many transactions they have.
 type Bucket struct {
-	key      Key
-	number   uint32
-	limit    int // outcomes that count keeps
-	live     int // live transactions that will end here
-	heapAt   int
-	base     uint64 // rank of slots[head]
-	head     int
-	slots    []slot
-	unsorted bool // only while loading
+	key    Key
+	number uint32
+	limit  int // outcomes that count keeps
+	live   int // live transactions that will end here
+	heapAt int
+	base   uint64   // rank of the oldest
+	chunks []*chunk // chunks[0][head] is the oldest
+	head   int
+	length int
+	loaded []slot // between Load and Loaded: what was read, in any order
 }
+
+// chunk is so small that a name with few outcomes costs little, and so large that its pointer does not count.
+type chunk [chunkSlots]slot
+
+const chunkSlots = 16
 
 // Key returns the owner and client name of the bucket.
 func (b *Bucket) Key() Key { return b.key }
 
 // Len is the number of outcomes held, including those that Get no longer shows.
-func (b *Bucket) Len() int { return len(b.slots) - b.head }
+func (b *Bucket) Len() int { return b.length }
 
-func (b *Bucket) front() *slot { return &b.slots[b.head] }
+func (b *Bucket) front() *slot { return &b.chunks[0][b.head] }
+
+// slot returns the i-th oldest, 0 <= i < Len.
+func (b *Bucket) slot(i int) *slot {
+	i += b.head
+	return &b.chunks[i/chunkSlots][i%chunkSlots]
+}
 
 // at returns the slot with the given rank, or nil.
 func (b *Bucket) at(rank uint64) *slot {
 	i := rank - b.base
-	if i >= uint64(b.Len()) {
+	if i >= uint64(b.length) {
 		return nil
 	}
-	return &b.slots[b.head+int(i)]
+	return b.slot(int(i))
 }
 
 // excess is by how much the bucket is over its limit; negative below it.
-func (b *Bucket) excess() int { return b.Len() - b.limit }
+func (b *Bucket) excess() int { return b.length - b.limit }
 
 func (b *Bucket) push(s slot) (rank uint64) {
-	b.slots = append(b.slots, s)
-	return b.base + uint64(b.Len()-1)
+	end := b.head + b.length
+	if end == len(b.chunks)*chunkSlots {
+		b.chunks = append(b.chunks, new(chunk))
+	}
+	b.length++
+	*b.slot(b.length - 1) = s
+	return b.base + uint64(b.length-1)
 }
 
-// pop removes the oldest outcome and gives memory back when more than half of the slots are free.
+// pop removes the oldest outcome, and its chunk with the last of it.
 func (b *Bucket) pop() slot {
-	s := b.slots[b.head]
+	s := *b.front()
 	b.head++
 	b.base++
-	if free := b.head; free >= 64 && free > b.Len() {
-		b.slots = slices.Clone(b.slots[b.head:])
+	b.length--
+	if b.head == chunkSlots {
+		b.chunks[0] = nil
+		b.chunks = b.chunks[1:]
 		b.head = 0
 	}
-	if b.Len() == 0 {
-		b.slots, b.head = nil, 0
+	if b.length == 0 {
+		b.chunks, b.head = nil, 0
 	}
 	return s
-}
-
-// sort puts loaded outcomes into order and drops copies of the same transaction.
-func (b *Bucket) sort() {
-	if !b.unsorted {
-		return
-	}
-	b.unsorted = false
-	slices.SortFunc(b.slots, func(x, y slot) int {
-		switch {
-		case x.place < y.place:
-			return -1
-		case x.place > y.place:
-			return 1
-		}
-		return 0
-	})
-	b.slots = slices.CompactFunc(b.slots, func(x, y slot) bool { return x.place == y.place })
 }

@@ -122,7 +122,7 @@ func (x *Index) bucket(key Key) *Bucket {
 
 // drop forgets a bucket that nothing needs.
 func (x *Index) drop(b *Bucket) {
-	if b.live > 0 || b.Len() > 0 {
+	if b.live > 0 || b.Len() > 0 || len(b.loaded) > 0 {
 		return
 	}
 	heap.Remove(&x.byExcess, b.heapAt)
@@ -137,14 +137,13 @@ func (x *Index) drop(b *Bucket) {
 	}
 }
 
-// Put keeps o in b, which the caller holds, and evicts what count and cap no longer allow. now is o's end or later.
-func (x *Index) Put(b *Bucket, o Outcome, now int64) {
+// Put keeps o in b, which the caller holds, and evicts what count and cap no longer allow. now is o's end or later. It
+// returns false if b keeps nothing.
+func (x *Index) Put(b *Bucket, o Outcome, now int64) bool {
 	if !x.keeps(b) {
-		return
+		return false
 	}
-	x.byID[o.Least] = uint64(b.number)<<rankBits | b.push(pack(o))&rankMask
-	x.total++
-	x.bytes += b.outcomeCost()
+	x.enter(b, pack(o))
 	heap.Fix(&x.byExcess, b.heapAt)
 	for i := 0; i < 2 && x.overCount(b, now); i++ {
 		x.evict(b)
@@ -152,13 +151,26 @@ func (x *Index) Put(b *Bucket, o Outcome, now int64) {
 	for i := 0; i < 2 && x.total > x.opts.Max; i++ {
 		x.evict(x.byExcess[0])
 	}
+	return true
 }
 
 func (x *Index) keeps(b *Bucket) bool { return x.opts.Enabled() && b.limit > 0 }
 
+func (x *Index) enter(b *Bucket, s slot) {
+	x.byID[s.least] = uint64(b.number)<<rankBits | b.push(s)&rankMask
+	x.total++
+	x.bytes += b.outcomeCost()
+}
+
+// tooOld reports whether the retention of s has passed.
+func (x *Index) tooOld(s *slot, now int64) bool { return s.ended+x.opts.Retention <= now }
+
+// unprotected reports whether s is old enough to be forgotten by count.
+func (x *Index) unprotected(s *slot, now int64) bool { return s.ended+x.opts.MinTime <= now }
+
 // overCount reports whether the oldest of b is beyond its count and not protected by its age.
 func (x *Index) overCount(b *Bucket, now int64) bool {
-	return b.excess() > 0 && b.front().ended+x.opts.MinTime <= now
+	return b.excess() > 0 && x.unprotected(b.front(), now)
 }
 
 func (x *Index) evict(b *Bucket) {
@@ -173,11 +185,11 @@ func (x *Index) evict(b *Bucket) {
 // Get returns the outcome of a transaction and whose it is, unless count or time have ended it by now.
 func (x *Index) Get(least uint64, now int64) (Outcome, Key, bool) {
 	b, s, rank := x.find(least)
-	if s == nil || s.ended+x.opts.Retention <= now {
+	if s == nil || x.tooOld(s, now) {
 		return Outcome{}, Key{}, false
 	}
 	newer := b.base + uint64(b.Len()) - rank - 1
-	if newer >= uint64(b.limit) && s.ended+x.opts.MinTime <= now {
+	if newer >= uint64(b.limit) && x.unprotected(s, now) {
 		return Outcome{}, Key{}, false
 	}
 	return s.outcome(), b.key, true
@@ -209,7 +221,7 @@ func (x *Index) Expire(now int64, budget int) (forgotten int, done bool) {
 		if b == nil {
 			continue
 		}
-		for b.Len() > 0 && (b.front().ended+x.opts.Retention <= now || x.overCount(b, now)) {
+		for b.Len() > 0 && (x.tooOld(b.front(), now) || x.overCount(b, now)) {
 			if forgotten == budget {
 				return forgotten, false
 			}

@@ -1,6 +1,10 @@
 package preserver
 
-import "container/heap"
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
 
 // Load takes an outcome as read from the log, in any order and possibly more than once. After the last one call Loaded.
 // Nothing else may be called in between, except Hold and Release.
@@ -9,26 +13,15 @@ func (x *Index) Load(key Key, o Outcome) {
 		return
 	}
 	b := x.bucket(key)
-	if b.limit <= 0 {
+	if !x.keeps(b) {
 		x.drop(b)
 		return
 	}
-	if n := len(b.slots); n > 0 && b.slots[n-1].place >= o.Place {
-		b.unsorted = true
-	}
-	b.slots = append(b.slots, pack(o))
+	b.loaded = append(b.loaded, pack(o))
 }
 
 // Loaded ends a load: outcomes are put in order, and what count, time and cap no longer allow is forgotten (P-24).
 func (x *Index) Loaded(now int64) {
-	count := 0
-	for _, b := range x.numbered {
-		if b != nil {
-			b.sort()
-			count += b.Len()
-		}
-	}
-	x.byID = make(map[uint64]uint64, min(count, x.opts.Max))
 	for _, b := range x.numbered {
 		if b != nil {
 			x.settle(b, now)
@@ -40,34 +33,20 @@ func (x *Index) Loaded(now int64) {
 	}
 }
 
-// settle applies retention to a loaded bucket and enters what stays into the index.
+// settle enters what retention leaves of a bucket's loaded outcomes into the index.
 func (x *Index) settle(b *Bucket, now int64) {
-	for b.Len() > 0 && (b.front().ended+x.opts.Retention <= now || x.overCount(b, now)) {
-		b.pop()
+	all := b.loaded
+	b.loaded = nil
+	byPlace := func(s, t slot) int { return cmp.Compare(s.place, t.place) }
+	if !slices.IsSortedFunc(all, byPlace) {
+		slices.SortFunc(all, byPlace)
 	}
-	for i := range b.slots[b.head:] {
-		s := &b.slots[b.head+i]
-		x.byID[s.least] = uint64(b.number)<<rankBits | (b.base+uint64(i))&rankMask
+	all = slices.CompactFunc(all, func(s, t slot) bool { return s.place == t.place })
+	for len(all) > 0 && (x.tooOld(&all[0], now) || len(all) > b.limit && x.unprotected(&all[0], now)) {
+		all = all[1:]
 	}
-	x.total += b.Len()
-	x.bytes += int64(b.Len()) * b.outcomeCost()
-	if b.Len() == 0 && b.live == 0 {
-		x.drop(b)
+	for _, s := range all {
+		x.enter(b, s)
 	}
-}
-
-// Visit calls visit for every outcome of b that Get shows, newest first, until it returns false.
-func (x *Index) Visit(b *Bucket, now int64, visit func(Outcome) bool) {
-	for i := len(b.slots) - 1; i >= b.head; i-- {
-		s := &b.slots[i]
-		if s.ended+x.opts.Retention <= now {
-			return
-		}
-		if len(b.slots)-1-i >= b.limit && s.ended+x.opts.MinTime <= now {
-			return
-		}
-		if !visit(s.outcome()) {
-			return
-		}
-	}
+	x.drop(b)
 }

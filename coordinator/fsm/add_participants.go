@@ -77,7 +77,7 @@ func (m *Machine) fits(t *transaction, fresh []txn.Participant) error {
 // refuseEnded answers an ADD on a transaction that is not live (P-12).
 func (m *Machine) refuseEnded(now int64, to any, caller Caller, least uint64) {
 	id := m.id(least)
-	o, key, kept := m.outcomes.Get(least, now)
+	o, key, kept := m.outcome(least, now)
 	if !kept || !mayAct(caller, key.Owner) {
 		m.refuse(to, id, &txn.NotFoundError{ID: id})
 		return

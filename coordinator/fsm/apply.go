@@ -1,8 +1,6 @@
 package fsm
 
 import (
-	"fmt"
-
 	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -114,7 +112,10 @@ func outcomeOf(r *txn.Record) preserver.Outcome {
 
 func (m *Machine) keepOutcome(t *transaction, r *txn.Record) {
 	m.place, m.lastEnded = r.Place, r.Time
-	m.outcomes.Put(t.bucket, outcomeOf(r), r.Time)
+	o := outcomeOf(r)
+	if !m.outcomes.Put(t.bucket, o, r.Time) {
+		m.fleeting[r.Least] = ended{o, t.bucket.Key()}
+	}
 }
 
 func (m *Machine) loadOutcome(r *txn.Record) {
@@ -123,76 +124,4 @@ func (m *Machine) loadOutcome(r *txn.Record) {
 	}
 	m.place, m.lastEnded = max(m.place, r.Place), max(m.lastEnded, r.Time)
 	m.outcomes.Load(preserver.Key{Owner: r.Owner, Name: r.ClientName}, outcomeOf(r))
-}
-
-// Replay folds one stored entry into the state, in index order, before Recover. An error means the log is not one that this
-// machine can have written; the load must stop.
-func (m *Machine) Replay(entry txn.LogEntry) error {
-	for i := range entry.Records {
-		r := &entry.Records[i]
-		if reason := m.check(r, entry.Index); reason != "" {
-			return fmt.Errorf("log entry %d, record %d of transaction %s: %s", entry.Index, i, m.id(r.Least), reason)
-		}
-		m.apply(r, entry.Index)
-		m.issued = max(m.issued, r.Least)
-	}
-	m.Appended(txn.Appended{First: entry.Index, Last: entry.Index, Bytes: entry.Bytes})
-	return nil
-}
-
-// check says why a record cannot follow what was read before it; empty if it can. A record whose NEW is gone is legal only
-// if a SNAPSHOT or the terminal record of its transaction follows.
-func (m *Machine) check(r *txn.Record, index uint64) string {
-	t := m.live[r.Least]
-	switch r.Op {
-	case txn.OpNew:
-		if _, orphan := m.orphans[r.Least]; orphan || t != nil {
-			return "NEW of a transaction that exists"
-		}
-		return ""
-	case txn.OpSnapshot, txn.OpOutcome:
-		delete(m.orphans, r.Least)
-		return ""
-	case txn.OpUpdate:
-		return m.checkUpdate(t, r, index)
-	case txn.OpAddPartition, txn.OpAddSubscription:
-		if t != nil && t.status != txn.Open {
-			return "ADD in state " + t.status.String()
-		}
-	case txn.OpResolve:
-		for _, p := range r.Participants {
-			if t != nil && t.find(p) == nil {
-				return "RESOLVE of a participant that was never added: " + p.String()
-			}
-		}
-	default:
-		return fmt.Sprintf("unknown operation %d", r.Op)
-	}
-	m.orphan(t, r, index)
-	return ""
-}
-
-func (m *Machine) checkUpdate(t *transaction, r *txn.Record, index uint64) string {
-	if t != nil && t.status != r.Expected {
-		return fmt.Sprintf("UPDATE expects %s, state is %s", r.Expected, t.status)
-	}
-	from, decided := r.Expected.Decided()
-	to, decides := r.Status.Decided()
-	if !decides || r.Expected.Final() || decided && (from != to || !r.Status.Final()) {
-		return fmt.Sprintf("UPDATE from %s to %s", r.Expected, r.Status)
-	}
-	if r.Status.Final() {
-		delete(m.orphans, r.Least)
-		return ""
-	}
-	m.orphan(t, r, index)
-	return ""
-}
-
-func (m *Machine) orphan(t *transaction, r *txn.Record, index uint64) {
-	if t == nil {
-		if _, known := m.orphans[r.Least]; !known {
-			m.orphans[r.Least] = index
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -40,7 +41,7 @@ func (m *Machine) endTxn(now int64, c *EndTxn) {
 // tellOutcome answers an END on a transaction that is not live. A stored outcome needs no proof: it can only be forgotten.
 func (m *Machine) tellOutcome(now int64, c *EndTxn) {
 	id := m.id(c.Least)
-	o, key, kept := m.outcomes.Get(c.Least, now)
+	o, key, kept := m.outcome(c.Least, now)
 	if !kept || !mayAct(c.Caller, key.Owner) {
 		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
 		return
@@ -50,6 +51,22 @@ func (m *Machine) tellOutcome(now int64, c *EndTxn) {
 		return
 	}
 	m.reply(c.To, id, nil)
+}
+
+// outcome finds how a transaction ended: kept, or not kept and ended in this very batch, so that an END that overlaps the
+// one that ended it hears the same even where nothing is preserved (TC-14, O-2).
+func (m *Machine) outcome(least uint64, now int64) (preserver.Outcome, preserver.Key, bool) {
+	if o, key, kept := m.outcomes.Get(least, now); kept {
+		return o, key, true
+	}
+	e, ok := m.fleeting[least]
+	return e.outcome, e.key, ok
+}
+
+// ended is an outcome that is not kept.
+type ended struct {
+	outcome preserver.Outcome
+	key     preserver.Key
 }
 
 func (m *Machine) contrary(c *EndTxn, got txn.Status) {
@@ -95,7 +112,7 @@ func (m *Machine) drive(t *transaction) {
 
 func (m *Machine) participantApplied(now int64, c *Applied) {
 	t := m.live[c.Least]
-	if t == nil || !t.applied(c.Participant) || t.waiting > 0 {
+	if t == nil || !decided(t) || !t.applied(c.Participant) || t.waiting > 0 {
 		return
 	}
 	m.finish(now, t)

@@ -12,7 +12,8 @@ import (
 // Options are the limits of one coordinator. 0 means no limit, except where it says otherwise.
 type Options struct {
 	TC uint64
-	// MaxTTLMillis is the longest ttl; a longer one is refused, never shortened (transactionMaxTtlMs).
+	// MaxTTLMillis is the longest ttl; a longer one, or one whose deadline no int64 holds, is refused, never shortened
+	// (transactionMaxTtlMs).
 	MaxTTLMillis uint64
 	// MaxActive bounds live transactions (maxActiveTransactionsPerCoordinator).
 	MaxActive int
@@ -42,7 +43,8 @@ type Machine struct {
 	last     *transaction
 	due      deadlines
 	outcomes *preserver.Index
-	parked   int // transactions whose outcome waits for space
+	fleeting map[uint64]ended // transactions that ended since the last Take and are not kept
+	parked   int              // transactions whose outcome waits for space
 
 	issued    uint64 // last id handed out, or the one before the first of this term
 	reserved  uint64 // ids below it are reserved
@@ -69,6 +71,7 @@ func New(opts Options) *Machine {
 		opts:     opts,
 		live:     map[uint64]*transaction{},
 		outcomes: preserver.New(opts.Preserver),
+		fleeting: map[uint64]ended{},
 		loading:  true,
 		orphans:  map[uint64]uint64{},
 	}
@@ -110,6 +113,7 @@ func (m *Machine) Take() *Ready {
 	}
 	m.ready, m.spare = m.spare, m.ready
 	m.ready.reset()
+	clear(m.fleeting)
 	return &m.spare
 }
 

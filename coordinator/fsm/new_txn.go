@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,12 +35,16 @@ func (m *Machine) newTxn(now int64, c *NewTxn) {
 
 // admit checks a NEW and returns its ttl in milliseconds.
 func (m *Machine) admit(now int64, c *NewTxn, key preserver.Key) (uint64, error) {
+	longest := uint64(math.MaxInt64 - max(now, 0))
+	if m.opts.MaxTTLMillis > 0 {
+		longest = min(longest, m.opts.MaxTTLMillis)
+	}
 	switch {
 	case c.TTLMillis == 0:
-		return 0, fmt.Errorf("%w: txn_ttl_seconds (milliseconds) is 0 or absent, want 1 to %d", txn.ErrNotAllowed, m.opts.MaxTTLMillis)
-	case c.TTLMillis > m.opts.MaxTTLMillis:
+		return 0, fmt.Errorf("%w: txn_ttl_seconds (milliseconds) is 0 or absent, want 1 to %d", txn.ErrNotAllowed, longest)
+	case c.TTLMillis > longest:
 		return 0, fmt.Errorf("%w: txn_ttl_seconds (milliseconds) is %d, transactionMaxTtlMs allows %d",
-			txn.ErrNotAllowed, c.TTLMillis, m.opts.MaxTTLMillis)
+			txn.ErrNotAllowed, c.TTLMillis, longest)
 	}
 	if c.Named {
 		if err := checkClientName(c.ClientName); err != nil {

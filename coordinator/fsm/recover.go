@@ -42,10 +42,9 @@ func (m *Machine) Recover(now int64, next uint64) (ready *Ready, clockBehind int
 	return m.Take(), clockBehind, nil
 }
 
-// startIDs sets the first id of the term (TC-21, promise 5).
+// startIDs sets the first id of the term (TC-21, promise 5). No id is 0, so that 0 can stand for none.
 func (m *Machine) startIDs(now int64, next uint64) {
-	first := uint64(max(now, 0)/1000) << firstIDBits
-	first = max(first, next)
+	first := max(uint64(max(now, 0)/1000)<<firstIDBits, next, 1)
 	if len(m.live) > 0 || m.issued > 0 {
 		first = max(first, m.issued+1)
 	}
