@@ -12,7 +12,7 @@ type DecodeFault string
 
 // The faults a DecodeError can name.
 const (
-	FaultUnparsable    DecodeFault = "unparsable"
+	FaultUnparsable    DecodeFault = "unparsable" // or with more fields or depth than any client sends
 	FaultNoType        DecodeFault = "no_type"
 	FaultUnknownType   DecodeFault = "unknown_type"
 	FaultNoBody        DecodeFault = "no_body"
@@ -43,15 +43,12 @@ func (e *DecodeError) Error() string {
 
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// Depth 100 is what protobuf's C++ and Java parsers allow; MessageIdData is the only recursive message.
-var decoding = proto.UnmarshalOptions{AllowPartial: true, RecursionLimit: 100}
-
 // DecodeCommand parses encoded into command, which it resets first: one BaseCommand may serve all frames of a connection.
 // The body is new each time and refers to nothing of encoded, so that the caller may keep it. Only the body that the type
 // names is checked; others are not looked at. Enum values that the schema lacks are kept as numbers.
 // Errors: *DecodeError.
 func DecodeCommand(command *BaseCommand, encoded []byte) error {
-	if err := decoding.Unmarshal(encoded, command); err != nil {
+	if err := unmarshal(encoded, command); err != nil {
 		return &DecodeError{Fault: FaultUnparsable, Err: err}
 	}
 	if command.Type == nil {

@@ -62,7 +62,10 @@ func ParsePayload(payload []byte) (*MessageMetadata, []byte, error) {
 		return nil, nil, &PayloadError{Fault: FaultMetadataSize}
 	}
 	metadata := new(MessageMetadata)
-	if err := proto.Unmarshal(rest[:size], metadata); err != nil {
+	if err := unmarshal(rest[:size], metadata); err != nil {
+		return nil, nil, &PayloadError{Fault: FaultMetadataUnparsable, Err: err}
+	}
+	if err := proto.CheckInitialized(metadata); err != nil {
 		return nil, nil, &PayloadError{Fault: FaultMetadataUnparsable, Err: err}
 	}
 	return metadata, rest[size:], nil
