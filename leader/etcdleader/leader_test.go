@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
-	"github.com/pulsar-tc/pulsar-tc/etcdstore/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
 	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
 	"github.com/pulsar-tc/pulsar-tc/leader/leadertest"
 )

@@ -1,0 +1,143 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// page is a part of the log in key order.
+type page struct {
+	kvs  []*mvccpb.KeyValue
+	more bool // there are entries behind
+}
+
+// reader reads the log page by page at one revision, which it keeps readable until release.
+type reader struct {
+	log    *Log
+	rev    int64
+	unpin  func()
+	limit  int64 // entries of the next page
+	target int   // bytes of a page
+}
+
+func (r *reader) release() {
+	if r.unpin != nil {
+		r.unpin()
+		r.unpin = nil
+	}
+}
+
+// first finds the revision: it reads the first page and the id bound in one transaction under the fence of the term.
+func (r *reader) first(ctx context.Context) (p page, next uint64, err error) {
+	key := r.log.space.Next(r.log.tc)
+	p, bound, err := r.fenced(ctx, r.log.prefix, clientv3.OpGet(key))
+	if err != nil || len(bound) == 0 {
+		return p, 0, err
+	}
+	next, err = strconv.ParseUint(string(bound[0].Value), 10, 64)
+	if err != nil {
+		return page{}, 0, &txn.CorruptError{Key: key, Reason: fmt.Sprintf("want a decimal number, have %.32q", bound[0].Value)}
+	}
+	return p, next, nil
+}
+
+// fenced reads a page, and what the additional operation asks for, at the newest revision, which becomes that of r. Only the
+// term itself writes to its log, so what is read at different revisions at which the term held fits together.
+func (r *reader) fenced(ctx context.Context, from string, also ...clientv3.Op) (p page, found []*mvccpb.KeyValue, err error) {
+	l := r.log
+	response, err := l.kv.Txn(ctx).
+		If(l.fence()).
+		Then(append([]clientv3.Op{
+			clientv3.OpGet(from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(l.prefix)), clientv3.WithLimit(r.limit)),
+		}, also...)...).
+		Else(l.readLeader()).
+		Commit()
+	if err != nil {
+		return page{}, nil, fmt.Errorf("read log: %w", err)
+	}
+	if !response.Succeeded {
+		return page{}, nil, fmt.Errorf("read log: %w", l.fenced(response))
+	}
+	r.release()
+	r.rev = response.Header.Revision
+	r.unpin = l.options.Pin(r.rev)
+	if len(also) > 0 {
+		found = response.Responses[1].GetResponseRange().GetKvs()
+	}
+	entries := response.Responses[0].GetResponseRange()
+	return r.page(entries.GetKvs(), entries.GetMore()), found, nil
+}
+
+// after reads the page behind p.
+func (r *reader) after(ctx context.Context, p page) (page, error) {
+	from := string(p.kvs[len(p.kvs)-1].Key) + "\x00"
+	response, err := r.log.kv.Get(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(r.log.prefix)),
+		clientv3.WithLimit(r.limit), clientv3.WithRev(r.rev))
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		following, _, err := r.fenced(ctx, from)
+		return following, err
+	}
+	if err != nil {
+		return page{}, fmt.Errorf("read log: %w", err)
+	}
+	return r.page(response.Kvs, response.More), nil
+}
+
+// page takes what was read and fits the next page to its size.
+func (r *reader) page(kvs []*mvccpb.KeyValue, more bool) page {
+	size := 0
+	for _, kv := range kvs {
+		size += len(kv.Key) + len(kv.Value)
+	}
+	if size > 0 {
+		fitting := int64(r.target) * int64(len(kvs)) / int64(size)
+		r.limit = max(1, min(fitting, 8*r.limit, largestPage))
+	}
+	return page{kvs: kvs, more: more && len(kvs) > 0}
+}
+
+// prefetched is a page on its way.
+type prefetched struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	page   page  // valid once done is closed
+	err    error // likewise
+}
+
+// prefetch reads the page behind p in the background; nil if there is none. Nobody else uses r until it is waited for.
+func (r *reader) prefetch(ctx context.Context, p page) *prefetched {
+	if !p.more {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	f := &prefetched{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		f.page, f.err = r.after(ctx, p)
+	}()
+	return f
+}
+
+// wait returns the page.
+func (f *prefetched) wait() (page, error) {
+	<-f.done
+	f.cancel()
+	return f.page, f.err
+}
+
+// abandon waits until nothing is under way any more. It may be called on nil.
+func (f *prefetched) abandon() {
+	if f == nil {
+		return
+	}
+	f.cancel()
+	<-f.done
+}

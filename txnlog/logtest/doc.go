@@ -1,0 +1,2 @@
+// Package logtest is the contract of a coordinator's log, which every implementation passes.
+package logtest
