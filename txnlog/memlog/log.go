@@ -2,12 +2,17 @@ package memlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog"
 )
+
+// firstIndex is the index of the first entry of all, so that 0 can mean none.
+const firstIndex = 1
 
 // names are the keys in errors.
 var names = keyspace.New("memlog", "memory")
@@ -16,6 +21,8 @@ var names = keyspace.New("memlog", "memory")
 type Options struct {
 	// MaxChanges is how many changes fit into one write; 0 is no limit.
 	MaxChanges int
+	// MaxParticipants is how many participants of one addition fit into one write; 0 is no limit.
+	MaxParticipants int
 }
 
 // Log is the log of one coordinator in one term.
@@ -25,7 +32,7 @@ type Log struct {
 	holds   func() bool
 	options Options
 	encoder txnlog.Encoder
-	index   uint64 // of the next entry
+	index   uint64 // of the next entry; 0 before Load
 }
 
 // New opens the log of a coordinator. holds reports whether the term still holds; it is called under the store's lock at the
@@ -34,14 +41,15 @@ func New(store *Store, tc uint64, holds func() bool, options Options) *Log {
 	return &Log{store: store, tc: tc, holds: holds, options: options}
 }
 
-// Load reads the whole log; see coordinator.Log.
+// Load reads the whole log; see coordinator.Log. Beside it returns txn.ErrFenced if the term is over.
 func (l *Log) Load(ctx context.Context, visit func(entry txn.LogEntry) error) (uint64, error) {
-	if err := ctx.Err(); err != nil {
+	if err := l.Prove(ctx); err != nil {
 		return 0, err
 	}
 	indexes, values, next := l.store.read(l.tc)
 	var decoder txnlog.Decoder
 	l.index = 0
+	following := uint64(firstIndex)
 	for i, index := range indexes {
 		key := names.Log(l.tc, index)
 		if i > 0 && index != indexes[i-1]+1 {
@@ -54,43 +62,84 @@ func (l *Log) Load(ctx context.Context, visit func(entry txn.LogEntry) error) (u
 		if err := visit(txn.LogEntry{Index: index, Bytes: len(values[index]), Records: records}); err != nil {
 			return 0, err
 		}
-		l.index = index + 1
+		following = index + 1
 	}
+	l.index = following
 	return next, nil
 }
 
 // Append writes a batch; see coordinator.Log.
 func (l *Log) Append(ctx context.Context, batch txn.Batch) (txn.Appended, error) {
+	if l.index == 0 {
+		return txn.Appended{}, errors.New("append before load")
+	}
 	if err := ctx.Err(); err != nil {
 		return txn.Appended{}, err
 	}
 	if len(batch.Changes) == 0 && batch.Next == 0 && batch.DropBefore == 0 {
 		return txn.Appended{}, l.Prove(ctx)
 	}
-	appended := txn.Appended{First: l.index}
-	rest := batch.Changes
-	for first := true; first || len(rest) > 0; first = false {
-		n := len(rest)
-		if l.options.MaxChanges > 0 {
-			n = min(n, l.options.MaxChanges)
-		}
-		w := Write{Index: l.index, Changes: rest[:n]}
-		rest = rest[n:]
-		if first {
-			w.Next = batch.Next
-		}
-		if len(rest) == 0 {
-			w.Drop = batch.DropBefore
-		}
+	writes := l.cut(batch)
+	appended := txn.Appended{First: l.index, Last: l.index + uint64(len(writes)) - 1}
+	for i, w := range writes {
+		w.Index = l.index
 		size, err := l.write(w)
+		if i > 0 && errors.Is(err, txn.ErrFenced) {
+			return txn.Appended{}, fmt.Errorf("%w: a part was written before the term ended", txn.ErrUnknownResult)
+		}
 		if err != nil {
 			return txn.Appended{}, err
 		}
-		appended.Last = l.index
 		appended.Bytes += size
 		l.index++
 	}
 	return appended, nil
+}
+
+// cut makes one or more writes of a batch.
+func (l *Log) cut(batch txn.Batch) []Write {
+	changes := l.cutAdditions(batch.Changes)
+	size := len(changes)
+	if l.options.MaxChanges > 0 {
+		size = l.options.MaxChanges
+	}
+	var writes []Write
+	for part := range slices.Chunk(changes, max(size, 1)) {
+		writes = append(writes, Write{Changes: part})
+	}
+	if len(writes) == 0 {
+		writes = []Write{{}}
+	}
+	writes[0].Next = batch.Next
+	writes[len(writes)-1].DropBefore = batch.DropBefore
+	return writes
+}
+
+// cutAdditions cuts additions between participants. Each part opens the keys of its own.
+func (l *Log) cutAdditions(changes []txn.Change) []txn.Change {
+	limit := l.options.MaxParticipants
+	if limit == 0 {
+		return changes
+	}
+	var result []txn.Change
+	for _, c := range changes {
+		adds := c.Record.Op == txn.OpAddPartition || c.Record.Op == txn.OpAddSubscription
+		if !adds || len(c.Record.Participants) <= limit {
+			result = append(result, c)
+			continue
+		}
+		for part := range slices.Chunk(c.Record.Participants, limit) {
+			cut := txn.Change{Record: c.Record}
+			cut.Record.Participants = part
+			for _, p := range c.Opens {
+				if slices.Contains(part, p) {
+					cut.Opens = append(cut.Opens, p)
+				}
+			}
+			result = append(result, cut)
+		}
+	}
+	return result
 }
 
 func (l *Log) write(w Write) (int, error) {
@@ -129,7 +178,7 @@ func (l *Log) apply(w Write) (int, error) {
 		part.next = w.Next
 	}
 	for index := range part.values {
-		if index < w.Drop {
+		if index < w.DropBefore {
 			delete(part.values, index)
 		}
 	}

@@ -30,10 +30,10 @@ type OpenKey struct {
 
 // Write is one atomic piece of a batch on its way into the store.
 type Write struct {
-	Index   uint64
-	Changes []txn.Change // valid during the call only
-	Next    uint64
-	Drop    uint64
+	Index      uint64
+	Changes    []txn.Change // valid during the call only
+	Next       uint64       // of the batch if this is the first piece, else 0
+	DropBefore uint64       // of the batch if this is the last piece, else 0
 }
 
 // Fate is what becomes of a write.
