@@ -1,0 +1,177 @@
+package history
+
+import (
+	"sync"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// History collects operations. Its methods may be called from anywhere.
+type History struct {
+	began time.Time
+
+	mu       sync.Mutex // guards the following
+	opens    []Open
+	ends     []End
+	uses     []Use
+	messages []Message
+	acks     []Ack
+	read     map[string][]string
+	left     map[place][]string
+	live     []txn.ID
+	listed   bool
+}
+
+// place is a subscription of a topic.
+type place struct{ topic, subscription string }
+
+// New starts an empty history.
+func New() *History {
+	return &History{began: time.Now(), read: map[string][]string{}, left: map[place][]string{}}
+}
+
+// Now is the time since the history began, for a Span.
+func (h *History) Now() time.Duration { return time.Since(h.began) }
+
+// Opened records a transaction.
+func (h *History) Opened(op Open) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opens = append(h.opens, op)
+}
+
+// Ended records an END_TXN.
+func (h *History) Ended(op End) {
+	if op.Answer == Unknown {
+		op.Return = Never
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends = append(h.ends, op)
+}
+
+// Used records a use.
+func (h *History) Used(op Use) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.uses = append(h.uses, op)
+}
+
+// Sent records a message.
+func (h *History) Sent(m Message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.messages = append(h.messages, m)
+}
+
+// Acked records an acknowledgement.
+func (h *History) Acked(a Ack) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.acks = append(h.acks, a)
+}
+
+// Read records everything that a reader of topic got from earliest, in the end.
+func (h *History) Read(topic string, keys []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.read[topic] = keys
+}
+
+// Left records everything that a subscription still delivered in the end.
+func (h *History) Left(topic, subscription string, keys []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.left[place{topic, subscription}] = keys
+}
+
+// Live records which transactions had not ended in the end.
+func (h *History) Live(ids []txn.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.live, h.listed = ids, true
+}
+
+// Topics are all topics that messages were sent to, each once, in order of first use.
+func (h *History) Topics() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var topics []string
+	seen := map[string]bool{}
+	for _, m := range h.messages {
+		if !seen[m.Topic] {
+			seen[m.Topic] = true
+			topics = append(topics, m.Topic)
+		}
+	}
+	return topics
+}
+
+// Transactions are all ids, each once, in order of their answers.
+func (h *History) Transactions() []txn.ID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []txn.ID
+	seen := map[txn.ID]bool{}
+	for _, op := range h.opens {
+		if !seen[op.ID] {
+			seen[op.ID] = true
+			ids = append(ids, op.ID)
+		}
+	}
+	return ids
+}
+
+// Counts says how much was recorded.
+func (h *History) Counts() Counts {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := Counts{Opened: len(h.opens), Ends: len(h.ends), Messages: len(h.messages), Acks: len(h.acks)}
+	outcomes := h.outcomes()
+	for _, op := range h.opens {
+		switch outcomes[op.ID] {
+		case txn.Committed:
+			c.Committed++
+		case txn.Aborted:
+			c.Aborted++
+		}
+	}
+	for _, op := range h.ends {
+		if op.Answer == Unknown {
+			c.UnknownEnds++
+		}
+	}
+	return c
+}
+
+// Counts is how much a history holds.
+type Counts struct {
+	Opened, Committed, Aborted int
+	Ends, UnknownEnds          int
+	Messages, Acks             int
+}
+
+// outcomes is the first definite outcome of each transaction that has one.
+func (h *History) outcomes() map[txn.ID]txn.Status {
+	outcomes := make(map[txn.ID]txn.Status, len(h.opens))
+	for _, op := range h.ends {
+		if _, known := outcomes[op.ID]; known {
+			continue
+		}
+		switch op.Answer {
+		case Done:
+			outcomes[op.ID] = op.Action.Decided()
+		case Contrary:
+			outcomes[op.ID] = opposite(op.Action).Decided()
+		}
+	}
+	return outcomes
+}
+
+func opposite(action txn.Action) txn.Action {
+	if action == txn.Commit {
+		return txn.Abort
+	}
+	return txn.Commit
+}

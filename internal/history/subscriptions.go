@@ -1,0 +1,91 @@
+package history
+
+import (
+	"fmt"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// acked is what became of the acknowledgements of one message on one subscription.
+type acked struct {
+	sure     int  // in committed transactions, answered
+	plain    bool // outside transactions, answered
+	possible bool // without an answer, or in a transaction without a known outcome
+	in       txn.ID
+}
+
+// add counts one acknowledgement.
+func (a *acked) add(op *Ack, outcomes map[txn.ID]txn.Status) {
+	if op.Answer != Done && op.Answer != Unknown {
+		return
+	}
+	if !op.InTxn {
+		a.plain = a.plain || op.Answer == Done
+		a.possible = a.possible || op.Answer == Unknown
+		return
+	}
+	outcome, known := outcomes[op.Txn]
+	switch {
+	case known && outcome == txn.Aborted:
+	case known && op.Answer == Done:
+		a.sure++
+		a.in = op.Txn
+	default:
+		a.possible = true
+	}
+}
+
+// checkSubscriptions compares what was acknowledged with what subscriptions still hold, for all whose rest was recorded. A
+// subscription must have been there before the first message.
+func (h *History) checkSubscriptions(outcomes map[txn.ID]txn.Status) []Anomaly {
+	byPlace := map[place]map[string]*acked{}
+	for i := range h.acks {
+		op := &h.acks[i]
+		at := place{op.Topic, op.Subscription}
+		if byPlace[at] == nil {
+			byPlace[at] = map[string]*acked{}
+		}
+		if byPlace[at][op.Key] == nil {
+			byPlace[at][op.Key] = &acked{}
+		}
+		byPlace[at][op.Key].add(op, outcomes)
+	}
+	var found []Anomaly
+	for at, keys := range byPlace {
+		if _, recorded := h.left[at]; !recorded {
+			found = append(found, Anomaly{NotRead, txn.ID{}, at.topic, "subscription " + at.subscription})
+		}
+		for key, a := range keys {
+			if a.sure > 1 {
+				found = append(found, Anomaly{AckedTwice, a.in, at.topic, fmt.Sprintf("%s on %s, %d times", key, at.subscription, a.sure)})
+			}
+		}
+	}
+	for at, left := range h.left {
+		found = append(found, h.checkLeft(at, left, byPlace[at])...)
+	}
+	return found
+}
+
+func (h *History) checkLeft(at place, left []string, keys map[string]*acked) []Anomaly {
+	var found []Anomaly
+	copies := map[string]int{}
+	for _, key := range h.read[at.topic] {
+		copies[key]++
+	}
+	held := map[string]bool{}
+	for _, key := range left {
+		held[key] = true
+		// Of a message that is there twice, one copy may be acknowledged and the other not.
+		if a := keys[key]; a != nil && copies[key] < 2 && (a.sure > 0 || a.plain) {
+			found = append(found, Anomaly{DeliveredAgain, a.in, at.topic, fmt.Sprintf("%s on %s", key, at.subscription)})
+		}
+	}
+	for key := range copies {
+		a := keys[key]
+		if !held[key] && (a == nil || a.sure == 0 && !a.plain && !a.possible) {
+			found = append(found, Anomaly{NotReturned, txn.ID{}, at.topic, fmt.Sprintf("%s on %s", key, at.subscription)})
+		}
+	}
+	return found
+}
