@@ -32,6 +32,9 @@ type Conn struct {
 	done      chan struct{} // closed when the reader has ended
 
 	writing sync.Mutex // held over one write to the socket; never together with mu
+	held    bool       // guarded by writing: the reader has more answers at hand, frames wait in outgoing
+	// outgoing is guarded by writing.
+	outgoing []byte
 
 	mu      sync.Mutex // guards the following
 	next    uint64
@@ -71,7 +74,8 @@ func (c *Conn) handshake(ctx context.Context) error {
 	if _, err := c.socket.Write(frame); err != nil {
 		return err
 	}
-	reader := pulsarproto.NewFrameReader(bufio.NewReaderSize(c.socket, 64<<10), 64<<20)
+	incoming := bufio.NewReaderSize(c.socket, 64<<10)
+	reader := pulsarproto.NewFrameReader(incoming, 64<<20)
 	answer, err := reader.ReadFrame()
 	if err != nil {
 		return err
@@ -87,7 +91,7 @@ func (c *Conn) handshake(ctx context.Context) error {
 	if err := c.socket.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	go c.read(reader)
+	go c.read(incoming, reader)
 	return nil
 }
 
@@ -107,11 +111,16 @@ func (c *Conn) Close() error {
 	return err
 }
 
-func (c *Conn) read(reader *pulsarproto.FrameReader) {
+// read hands out answers. What handlers send meanwhile goes out when all answers at hand are handed out, in one write.
+func (c *Conn) read(incoming *bufio.Reader, reader *pulsarproto.FrameReader) {
 	var command pulsarproto.BaseCommand
 	for {
+		if incoming.Buffered() == 0 {
+			c.release()
+		}
 		frame, err := reader.ReadFrame()
 		if err == nil {
+			c.hold()
 			err = pulsarproto.DecodeCommand(&command, frame.Command)
 		}
 		if err != nil {
@@ -239,10 +248,37 @@ func (c *Conn) Send(send *pulsarproto.CommandSend, metadata *pulsarproto.Message
 	return nil
 }
 
-// write sends frames; an error shows at the reader, which ends the connection.
+// write sends frames, or keeps them for the reader to send; an error shows at the reader, which ends the connection.
 func (c *Conn) write(frames []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	if c.held {
+		c.outgoing = append(c.outgoing, frames...)
+		return
+	}
+	c.send(frames)
+}
+
+// hold makes writes wait for release.
+func (c *Conn) hold() {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.held = true
+}
+
+// release sends what has waited.
+func (c *Conn) release() {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.held = false
+	if len(c.outgoing) > 0 {
+		c.send(c.outgoing)
+		c.outgoing = c.outgoing[:0]
+	}
+}
+
+// send writes to the socket; writing is held.
+func (c *Conn) send(frames []byte) {
 	if _, err := c.socket.Write(frames); err != nil {
 		// The reader sees the closed socket and tells everyone who waits.
 		_ = c.socket.Close()
