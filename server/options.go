@@ -1,0 +1,141 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/conf"
+	"github.com/pulsar-tc/pulsar-tc/conn"
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/topic"
+)
+
+// keyPrefix is the first element of every key.
+const keyPrefix = "pulsar-tc"
+
+// maxTxnOps is the limit on the operations of one etcd transaction that the embedded server is given.
+const maxTxnOps = 8192
+
+// Options say what to start.
+type Options struct {
+	Config  *conf.Config
+	Version string
+	Log     zerolog.Logger
+	// WrapKV, if set, stands between everything that this process stores and the store, to see what goes by.
+	WrapKV func(clientv3.KV) clientv3.KV
+}
+
+func (o *Options) space() keyspace.Space { return keyspace.New(keyPrefix, o.Config.ClusterName) }
+
+func (o *Options) store() etcdstore.Options {
+	return etcdstore.Options{
+		Dir:                 o.Config.DataDir,
+		Space:               o.space(),
+		InitialCoordinators: uint64(o.Config.InitialNumTransactionCoordinators),
+		MaxMessageBytes:     o.Config.MaxMessageSize,
+		MaxTxnOps:           maxTxnOps,
+		QuotaBytes:          o.Config.EtcdQuotaBytes,
+	}
+}
+
+func (o *Options) coordinator(events coordinator.Events) coordinator.Options {
+	c := o.Config
+	options := coordinator.DefaultOptions()
+	options.Events = events
+	options.TooManyPause = c.TooManyTransactionsPause
+	options.EndWait = c.TransactionEndWait
+	options.ExpireInterval = c.TransactionMetaExpireCheckInterval
+	options.Machine = fsm.Options{
+		MaxTTLMillis:        uint64(c.TransactionMaxTTL.Milliseconds()),
+		MaxActive:           int(min(c.MaxActiveTransactionsPerCoordinator, maxActive)),
+		MaxParticipants:     c.TransactionMaxParticipants,
+		MaxParticipantBytes: c.TransactionMaxParticipantBytes,
+		Preserver: preserver.Options{
+			Count:         c.TransactionMetaPersistCount,
+			UnnamedCount:  c.TransactionMetaPersistUnnamedCount,
+			Retention:     c.TransactionMetaPersistTime.Milliseconds(),
+			MinTime:       c.TransactionMetaPersistMinTime.Milliseconds(),
+			Max:           c.TransactionMetaPersistMaxPerCoord,
+			NamesPerOwner: c.TransactionMaxNamesPerOwner,
+		},
+	}
+	return options
+}
+
+// maxActive keeps maxActiveTransactionsPerCoordinator, a long in Pulsar, within an int everywhere.
+const maxActive = 1<<31 - 1
+
+func (o *Options) connections(events conn.Events) conn.Options {
+	c := o.Config
+	return conn.Options{
+		Version:              o.Version,
+		MaxMessageSize:       c.MaxMessageSize,
+		KeepAlive:            offIfNotPositive(c.KeepAlive),
+		LivenessTimeout:      offIfNotPositive(c.ConnectionLivenessCheckTimeout),
+		MaxPendingSends:      c.MaxPendingPublishRequestsPerConnection,
+		MaxConnections:       c.BrokerMaxConnections,
+		MaxConnectionsPerIP:  c.BrokerMaxConnectionsPerIP,
+		MaxConcurrentLookups: c.MaxConcurrentLookupRequest,
+		Log:                  o.Log,
+		Events:               events,
+	}
+}
+
+// offIfNotPositive turns broker.conf's "0 or less is off" into package conn's "negative is off".
+func offIfNotPositive(d time.Duration) time.Duration {
+	if d <= 0 {
+		return -1
+	}
+	return d
+}
+
+func (o *Options) topics() topic.Options {
+	c := o.Config
+	options := topic.Options{
+		Keys:                          o.space(),
+		Log:                           o.Log,
+		MaxTxnOps:                     maxTxnOps,
+		MaxMessageSize:                c.MaxMessageSize,
+		AllowAutoTopicCreation:        c.AllowAutoTopicCreation,
+		AllowAutoSubscriptionCreation: c.AllowAutoSubscriptionCreationEnabled,
+	}
+	if c.AllowAutoTopicCreationType == "partitioned" {
+		options.AutoPartitions = c.DefaultNumPartitions
+	}
+	if c.TransactionLateSendPolicy == "drop" {
+		options.LateSend = topic.LateDrop
+	}
+	return options
+}
+
+// listen opens a port of bindAddress.
+func (o *Options) listen(key string, port int) (net.Listener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(o.Config.BindAddress, strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("%s=%d, bindAddress=%s: %w", key, port, o.Config.BindAddress, err)
+	}
+	return l, nil
+}
+
+// advertised is host:port that clients find in lookup answers and the ready line.
+func (o *Options) advertised(l net.Listener) (string, error) {
+	host := o.Config.AdvertisedAddress
+	if host == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return "", fmt.Errorf("advertisedAddress is empty and this host does not know its name: %w", err)
+		}
+		host = name
+	}
+	return net.JoinHostPort(host, strconv.Itoa(l.Addr().(*net.TCPAddr).Port)), nil
+}

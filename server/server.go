@@ -1,0 +1,266 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/admin"
+	"github.com/pulsar-tc/pulsar-tc/conn"
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
+	"github.com/pulsar-tc/pulsar-tc/lookup"
+	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
+	"github.com/pulsar-tc/pulsar-tc/topic"
+	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
+)
+
+// Server is a running pulsar-tc.
+type Server struct {
+	options     Options
+	store       *etcdstore.Store
+	kv          clientv3.KV
+	leader      *etcdleader.Leader
+	group       *coordinator.Group
+	topics      *topic.Broker
+	metrics     *metrics
+	connections *conn.Server
+	binary, web net.Listener
+	http        *http.Server
+	binaryURL   string
+	webURL      string
+	failed      chan error
+	stop        context.CancelFunc // of everything but the store
+	tasks       sync.WaitGroup
+	closers     []func(context.Context) error // in order of start
+}
+
+// Start opens the ports and the store and returns when every coordinator serves, or after loadWait when some still load:
+// health and the log say why. ctx bounds the start only.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	s := &Server{options: options, failed: make(chan error, 1)}
+	run, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	for _, part := range []func(context.Context, context.Context) error{
+		s.openPorts, s.openStore, s.startTopics, s.serveBinary, s.serveWeb,
+	} {
+		if err := part(ctx, run); err != nil {
+			return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return s, s.awaitCoordinators(ctx)
+}
+
+// loadWait is how long Start waits for coordinators to load.
+const loadWait = 20 * time.Second
+
+func (s *Server) awaitCoordinators(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, loadWait)
+	defer cancel()
+	for tc := range s.group.Count() {
+		served := make(chan error, 1)
+		s.group.Connect(ctx, tc, func() {}, func(err error) { served <- err })
+		if err := <-served; err != nil {
+			s.options.Log.Warn().Err(err).Uint64("tc", tc).Msg("started although a coordinator does not serve yet")
+		}
+	}
+	return nil
+}
+
+func (s *Server) onClose(f func(context.Context) error) { s.closers = append(s.closers, f) }
+
+// openPorts comes first, so that a port in use is told before anything is written.
+func (s *Server) openPorts(context.Context, context.Context) (err error) {
+	if s.binary, err = s.options.listen("brokerServicePort", s.options.Config.BrokerServicePort); err != nil {
+		return err
+	}
+	s.onClose(func(context.Context) error { return ignoreClosed(s.binary.Close()) })
+	if s.web, err = s.options.listen("webServicePort", s.options.Config.WebServicePort); err != nil {
+		return err
+	}
+	s.onClose(func(context.Context) error { return ignoreClosed(s.web.Close()) })
+	binary, err := s.options.advertised(s.binary)
+	if err != nil {
+		return err
+	}
+	web, err := s.options.advertised(s.web)
+	if err != nil {
+		return err
+	}
+	s.binaryURL, s.webURL = "pulsar://"+binary, "http://"+web
+	return nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) openStore(ctx, run context.Context) error {
+	store, err := etcdstore.Open(ctx, s.options.store(), s.options.Log)
+	if err != nil {
+		return err
+	}
+	s.store = store
+	s.kv = wrapKV(store.Client())
+	if s.options.WrapKV != nil {
+		s.kv = s.options.WrapKV(s.kv)
+	}
+	s.onClose(func(context.Context) error { return store.Close() })
+	s.tasks.Go(func() {
+		select {
+		case err := <-store.Failed():
+			s.fail(fmt.Errorf("the store failed: %w", err))
+		case <-run.Done():
+		}
+	})
+	return nil
+}
+
+// startTopics starts coordinators and topics, which know each other through small interfaces: a topic registers participants,
+// a coordinator ends transactions on topics.
+func (s *Server) startTopics(_, run context.Context) error {
+	log, space := s.options.Log, s.options.space()
+	leader, err := etcdleader.New(leaderClient{s.store.Client(), s.kv}, space, etcdleader.Options{Exclusive: true}, log)
+	if err != nil {
+		return err
+	}
+	s.leader = leader
+	s.onClose(func(context.Context) error { leader.Close(); return nil })
+
+	count := s.store.Coordinators()
+	s.metrics = newMetrics(s.options.Config.ClusterName)
+	options := s.options.coordinator(logged(s.metrics.coordinatorEvents(count), log))
+	participants := &embedded.Participants{}
+	all := make([]*coordinator.Coordinator, 0, count)
+	if s.options.Config.TransactionCoordinatorEnabled {
+		for tc := range count {
+			all = append(all, coordinator.New(tc, options, terms{leader}, s.openLog(space), participants, log))
+		}
+	}
+	s.group = coordinator.NewGroup(all, options)
+	s.metrics.watch(s.options.Config.ClusterName, s.group.Statuses)
+
+	topicOptions := s.options.topics()
+	topicOptions.KV, topicOptions.Registrar = s.kv, coordinators{s.group}
+	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
+	topicOptions.Wrote, topicOptions.Admit = s.store.Wrote, s.admitData
+	s.topics = topic.New(topicOptions)
+	s.onClose(s.topics.Close)
+	participants.Topics = s.topics
+
+	s.group.Start(run)
+	s.onClose(func(context.Context) error { s.group.Close(); return nil })
+	s.tasks.Go(func() { s.watchSpace(run) })
+	return nil
+}
+
+func (s *Server) openLog(space keyspace.Space) func(uint64, coordinator.Term) coordinator.Log {
+	options := etcdlog.Options{
+		MaxOps: maxTxnOps, MaxBytes: s.options.store().MaxRequestBytes(), Pin: s.store.Pin, Wrote: s.store.Wrote,
+	}
+	return func(tc uint64, term coordinator.Term) coordinator.Log {
+		return etcdlog.New(s.kv, space, tc, term.Number(), options)
+	}
+}
+
+// terms shows an etcdleader.Leader as a coordinator.Leader.
+type terms struct{ leader *etcdleader.Leader }
+
+func (t terms) Win(ctx context.Context, tc uint64) (coordinator.Term, error) {
+	term, err := t.leader.Win(ctx, tc)
+	if err != nil {
+		return nil, err
+	}
+	return term, nil
+}
+
+// leaderClient sends what writes and reads keys through kv.
+type leaderClient struct {
+	*clientv3.Client
+	kv clientv3.KV
+}
+
+func (c leaderClient) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return c.kv.Get(ctx, key, opts...)
+}
+
+func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
+
+func (s *Server) serveBinary(_, _ context.Context) error {
+	where, err := lookup.New(lookup.Options{
+		ServiceURL: s.binaryURL, ProxyThroughServiceURL: true, NamespaceExists: s.topics.NamespaceExists,
+	})
+	if err != nil {
+		return err
+	}
+	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
+		Coordinators: coordinators{s.group}, Topics: s.topics, Lookup: where,
+	})
+	s.onClose(s.connections.Close)
+	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)
+	return nil
+}
+
+func (s *Server) serveWeb(_, _ context.Context) error {
+	report := func() admin.Health { return health(s.group, s.store.Space().String()) }
+	s.http = &http.Server{
+		Handler:           admin.New(inspection{s.group}, report, s.metrics.handler(), s.options.Log),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+	}
+	s.onClose(s.http.Shutdown)
+	s.serve("web", func() error { return s.http.Serve(s.web) }, http.ErrServerClosed)
+	return nil
+}
+
+// serve runs a listener's loop; whatever ends it but the orderly stop ends the process.
+func (s *Server) serve(name string, loop func() error, orderly error) {
+	s.tasks.Go(func() {
+		if err := loop(); !errors.Is(err, orderly) {
+			s.fail(fmt.Errorf("%s listener: %w", name, err))
+		}
+	})
+}
+
+// fail ends the process with the first reason there is.
+func (s *Server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// ServiceURL is the address of the binary protocol, as advertised.
+func (s *Server) ServiceURL() string { return s.binaryURL }
+
+// WebURL is the address of HTTP, as advertised.
+func (s *Server) WebURL() string { return s.webURL }
+
+// Failed delivers what makes going on impossible; the process must end.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Close stops in the reverse order of the start: connections answer what they can until ctx is done. It returns when
+// nothing runs any more.
+func (s *Server) Close(ctx context.Context) error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i](ctx))
+	}
+	s.closers = nil
+	s.stop()
+	s.tasks.Wait()
+	return errors.Join(errs...)
+}
