@@ -32,12 +32,28 @@ func (m *Machine) addParticipants(now int64, c *AddParticipants) {
 		m.refuse(c.To, id, err)
 		return
 	}
-	op := txn.OpAddPartition
-	if fresh[0].Kind == txn.AckedSubscription {
-		op = txn.OpAddSubscription
+	for len(fresh) > 0 {
+		n := oneKind(fresh)
+		op := txn.OpAddPartition
+		if fresh[0].Kind == txn.AckedSubscription {
+			op = txn.OpAddSubscription
+		}
+		m.append(txn.Change{
+			Record: txn.Record{Op: op, Least: c.Least, Participants: fresh[:n], Time: now},
+			Opens:  fresh[:n],
+		})
+		fresh = fresh[n:]
 	}
-	m.append(txn.Change{Record: txn.Record{Op: op, Least: c.Least, Participants: fresh, Time: now}, Opens: fresh})
 	m.reply(c.To, id, nil)
+}
+
+// oneKind is how many participants at the beginning of all are of one kind: a record holds only such.
+func oneKind(all []txn.Participant) int {
+	n := 1
+	for n < len(all) && all[n].Kind == all[0].Kind {
+		n++
+	}
+	return n
 }
 
 // unregistered returns the participants that t does not have, each once.

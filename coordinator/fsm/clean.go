@@ -8,7 +8,7 @@ import (
 // clean drops the oldest entries of the log and writes again what of them is live.
 func (m *Machine) clean(now int64, c *Cleaned) {
 	m.cleaning = false
-	if len(c.Prefix) == 0 {
+	if len(c.Prefix) == 0 || m.space == SpaceRefuseEnd {
 		return
 	}
 	end := c.Prefix[len(c.Prefix)-1].Index + 1

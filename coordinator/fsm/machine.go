@@ -107,7 +107,7 @@ func (m *Machine) Step(now int64, cmd Command) {
 
 // Take hands over the work of all steps since the last Take.
 func (m *Machine) Take() *Ready {
-	if !m.cleaning && compaction.Due(m.logCost, m.liveCost+m.outcomes.Bytes()) {
+	if !m.cleaning && m.space != SpaceRefuseEnd && compaction.Due(m.logCost, m.liveCost+m.outcomes.Bytes()) {
 		m.cleaning = true
 		m.ready.Clean = true
 	}
