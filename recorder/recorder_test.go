@@ -1,0 +1,170 @@
+package recorder
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var (
+	server  = flag.String("server", "", "the server's binary; without it nothing is started")
+	rewrite = flag.Bool("rewrite", false, "write the differences that were seen, with ? for the requirement of new ones")
+	lines   = flag.String("lines", "", "append every line to this file")
+)
+
+const (
+	observedFile    = "testdata/observed-pulsar-4.0.7.tsv"
+	differencesFile = "testdata/differences.tsv"
+)
+
+// start starts the server for one test.
+func start(t *testing.T, dataDir, run string, settings ...string) *Process {
+	t.Helper()
+	if *server == "" {
+		t.Skip("left out: needs -server")
+	}
+	p, err := StartProcess(*server, dataDir, run, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+func readTables(t *testing.T) (observed []Line, listed []Listed) {
+	t.Helper()
+	text, err := os.ReadFile(observedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if observed, err = ReadLines(bytes.NewReader(text)); err != nil {
+		t.Fatalf("%s: %v", observedFile, err)
+	}
+	if text, err = os.ReadFile(differencesFile); err != nil {
+		t.Fatal(err)
+	}
+	if listed, err = ReadListed(bytes.NewReader(text)); err != nil {
+		t.Fatalf("%s: %v", differencesFile, err)
+	}
+	return observed, listed
+}
+
+// Every answer is what Pulsar 4.0.7 answers, or its difference is listed with the requirement that makes it ours.
+func TestAnswers(t *testing.T) {
+	observed, listed := readTables(t)
+	var mu sync.Mutex
+	seen := map[string][]Difference{} // by scenario
+	t.Run("scenarios", func(t *testing.T) {
+		for _, scenario := range Scenarios {
+			t.Run(scenario.Name, func(t *testing.T) {
+				t.Parallel()
+				p := start(t, t.TempDir(), "run"+scenario.Name+"x")
+				ours := Record(p.Target, scenario)
+				p.Stop()
+				of := func(name string) bool { return name == scenario.Name }
+				all, unlisted := Compare(ours,
+					slices.DeleteFunc(slices.Clone(observed), func(l Line) bool { return !of(l.Scenario) }),
+					slices.DeleteFunc(slices.Clone(listed), func(l Listed) bool { return !of(l.Scenario) }))
+				mu.Lock()
+				defer mu.Unlock()
+				seen[scenario.Name] = all
+				appendLines(t, ours)
+				if *rewrite {
+					return
+				}
+				for _, d := range unlisted {
+					t.Errorf("not as listed: %s", d)
+				}
+			})
+		}
+	})
+	if *rewrite {
+		rewriteDifferences(t, listed, seen)
+	}
+}
+
+// appendLines keeps what was recorded, for a look by eye.
+func appendLines(t *testing.T, recorded []Line) {
+	t.Helper()
+	if *lines == "" {
+		return
+	}
+	f, err := os.OpenFile(*lines, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, line := range recorded {
+		fmt.Fprintln(f, line)
+	}
+}
+
+// rewriteDifferences keeps the rows of scenarios that did not run.
+func rewriteDifferences(t *testing.T, listed []Listed, seen map[string][]Difference) {
+	t.Helper()
+	var rows []Listed
+	for _, scenario := range Scenarios {
+		differences, ran := seen[scenario.Name]
+		for _, d := range differences {
+			if d.Answers == d.Observed {
+				continue
+			}
+			if d.Requirement == "" {
+				d.Requirement = "?"
+			}
+			rows = append(rows, d.Listed)
+		}
+		for _, l := range listed {
+			if !ran && l.Scenario == scenario.Name {
+				rows = append(rows, l)
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := WriteListed(&out, rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(differencesFile, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The tables are well formed: each difference has a requirement, and each scenario of the table is played.
+func TestTables(t *testing.T) {
+	observed, listed := readTables(t)
+	played := map[string]bool{}
+	for _, scenario := range Scenarios {
+		played[scenario.Name] = true
+	}
+	for _, line := range observed {
+		if !played[line.Scenario] {
+			t.Fatalf("nothing plays %s", line)
+		}
+	}
+	for _, l := range listed {
+		if strings.Trim(l.Requirement, "? ") == "" {
+			t.Errorf("no requirement for %s %s %s", l.Scenario, l.Step, l.Request)
+		}
+	}
+}
+
+// An unlisted difference, a listed one that changed, a listed one that is gone: each is seen. Texts are not compared.
+func TestCompare(t *testing.T) {
+	line := func(step, answer string) Line { return Line{"S", step, "REQ", answer} }
+	observed := []Line{line("same", `ok msg="a \" b"`), line("listed", "ok"), line("changed", "ok"), line("gone", "ok"), line("twice", "1"), line("twice", "2"), line("missing", "ok")}
+	ours := []Line{line("same", `ok msg="other"`), line("listed", "err"), line("changed", "err2"), line("gone", "ok"), line("twice", "1"), line("twice", "3"), line("extra", "ok")}
+	listed := []Listed{{"S", "listed", "REQ", "err", "TC-1"}, {"S", "changed", "REQ", "err1", "TC-1"}, {"S", "gone", "REQ", "err", "TC-1"}}
+	all, unlisted := Compare(ours, observed, listed)
+	var steps []string
+	for _, d := range unlisted {
+		steps = append(steps, d.Step)
+	}
+	if got := strings.Join(steps, " "); got != "changed gone twice missing extra" || len(all) != 6 {
+		t.Errorf("unlisted: %s, %d in all", got, len(all))
+	}
+}
