@@ -56,7 +56,7 @@ func DecodeCommand(command *BaseCommand, encoded []byte) error {
 	}
 	commandType, reflected := command.GetType(), command.ProtoReflect()
 	field := reflected.Descriptor().Fields().ByNumber(protoreflect.FieldNumber(commandType))
-	if _, known := BaseCommand_Type_name[int32(commandType)]; !known || field == nil {
+	if field == nil || field.Message() == nil {
 		return &DecodeError{Fault: FaultUnknownType, Type: commandType}
 	}
 	if !reflected.Has(field) {
