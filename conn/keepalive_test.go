@@ -1,0 +1,152 @@
+package conn
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
+
+// FC-33: a silent peer gets a PING after one interval and is closed after two; one that answers is never closed.
+func TestFC33KeepAlive(t *testing.T) {
+	t.Run("silent", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{KeepAlive: 30 * time.Second})
+			p := b.connectedPeer(t)
+			start := time.Now()
+			if command, err := p.receiveAny(); err != nil || command.GetType() != pulsarproto.BaseCommand_PING {
+				t.Fatalf("got %v, %v", command, err)
+			}
+			if got := time.Since(start); got != 30*time.Second {
+				t.Errorf("PING after %s", got)
+			}
+			p.wantClosed()
+			if got := time.Since(start); got != 60*time.Second {
+				t.Errorf("closed after %s", got)
+			}
+			synctest.Wait()
+			if got := b.lastClosed(); got != ClosedSilent {
+				t.Errorf("closed for %q", got)
+			}
+		})
+	})
+	t.Run("half a frame and silence", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{KeepAlive: 30 * time.Second})
+			p := b.connectedPeer(t)
+			frame := encodeFrame(t, newTxnCommand(1, 0), nil)
+			p.write(frame[:len(frame)/2])
+			p.wantClosed()
+			synctest.Wait()
+			if got := b.lastClosed(); got != ClosedSilent {
+				t.Errorf("closed for %q", got)
+			}
+		})
+	})
+	t.Run("answering", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{KeepAlive: 30 * time.Second})
+			p := b.connectedPeer(t)
+			for range 5 {
+				p.answerPing()
+			}
+			p.alive()
+		})
+	})
+	t.Run("protocol version 0 knows no PING", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{KeepAlive: 30 * time.Second})
+			p := b.newPeer(t)
+			p.send(connectCommand(0))
+			p.want(pulsarproto.BaseCommand_CONNECTED)
+			time.Sleep(5 * time.Minute)
+			p.wantNothing()
+		})
+	})
+	t.Run("off", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{KeepAlive: -1})
+			p := b.connectedPeer(t)
+			silent := b.newPeer(t)
+			time.Sleep(time.Hour)
+			p.wantNothing()
+			silent.wantClosed()
+			if got := b.lastClosed(); got != ClosedHandshake {
+				t.Errorf("closed for %q", got)
+			}
+		})
+	})
+}
+
+// FC-33: the connection of a dead predecessor is told from a live one.
+func TestFC33Liveness(t *testing.T) {
+	t.Run("live", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{})
+			p := b.producingPeer(t)
+			answers := make(chan bool, 2)
+			for range 2 {
+				go func() { answers <- b.topics.producer(0).client.Alive(t.Context()) }()
+			}
+			p.answerPing()
+			p.answerPing()
+			if !<-answers || !<-answers {
+				t.Error("a live connection counts as dead")
+			}
+		})
+	})
+	t.Run("dead", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{LivenessTimeout: 5 * time.Second})
+			b.producingPeer(t)
+			start := time.Now()
+			if b.topics.producer(0).client.Alive(t.Context()) {
+				t.Error("a silent connection counts as live")
+			}
+			if got := time.Since(start); got != 5*time.Second {
+				t.Errorf("told after %s", got)
+			}
+		})
+	})
+	t.Run("ended", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{})
+			p := b.consumingPeer(t)
+			answer := make(chan bool)
+			go func() { answer <- b.topics.consumer(0).client.Alive(t.Context()) }()
+			synctest.Wait()
+			p.network.Close()
+			if <-answer {
+				t.Error("a connection that ends counts as live")
+			}
+			if b.topics.consumer(0).client.Alive(t.Context()) {
+				t.Error("a connection that has ended counts as live")
+			}
+		})
+	})
+	t.Run("off", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{LivenessTimeout: -1})
+			b.producingPeer(t)
+			if !b.topics.producer(0).client.Alive(t.Context()) {
+				t.Error("a connection counts as dead without a probe")
+			}
+		})
+	})
+}
+
+// A connection's id is its own.
+func TestCnxID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		p := b.producingPeer(t)
+		p.send(subscribeCommand(2, 1, "t"))
+		p.want(pulsarproto.BaseCommand_SUCCESS)
+		b.producingPeer(t)
+		first, second := b.topics.producer(0).client.CnxID(), b.topics.producer(1).client.CnxID()
+		if first == second || first != b.topics.consumer(0).client.CnxID() {
+			t.Errorf("ids %d and %d", first, second)
+		}
+	})
+}
