@@ -145,20 +145,20 @@ func TestFileSyntax(t *testing.T) {
 		"webServicePort:7002\r\n" +
 		"clusterName a\\\r\n    b\\u00e9\r\n" +
 		"transactionMaxParticipants=\r\n" +
-		"etcdManageStore=True\r\n" +
+		"allowAutoSubscriptionCreation=True\r\n" +
 		"allowAutoTopicCreation=FALSE\r\n" +
 		"dataDir=c:\\\\data\r\n" +
 		"advertisedAddress"
 	config, report := load(t, Sources{File: write(t, text)})
 	for name, equal := range map[string]bool{
-		"brokerServicePort":          config.BrokerServicePort == 7001,
-		"webServicePort":             config.WebServicePort == 7002,
-		"clusterName":                config.ClusterName == "abé",
-		"transactionMaxParticipants": config.TransactionMaxParticipants == 10000,
-		"etcdManageStore":            config.EtcdManageStore,
-		"allowAutoTopicCreation":     !config.AllowAutoTopicCreation,
-		"dataDir":                    config.DataDir == `c:\data`,
-		"advertisedAddress":          config.AdvertisedAddress == "",
+		"brokerServicePort":             config.BrokerServicePort == 7001,
+		"webServicePort":                config.WebServicePort == 7002,
+		"clusterName":                   config.ClusterName == "abé",
+		"transactionMaxParticipants":    config.TransactionMaxParticipants == 10000,
+		"allowAutoSubscriptionCreation": config.AllowAutoSubscriptionCreationEnabled,
+		"allowAutoTopicCreation":        !config.AllowAutoTopicCreation,
+		"dataDir":                       config.DataDir == `c:\data`,
+		"advertisedAddress":             config.AdvertisedAddress == "",
 	} {
 		if !equal {
 			t.Errorf("%s: got %+v", name, config)
@@ -313,22 +313,14 @@ func TestBindAddress(t *testing.T) {
 	}
 }
 
+// A stock file's ZooKeeper is passed over with one warning; an etcd is refused rather than replaced.
 func TestMetadataStore(t *testing.T) {
-	config, report := load(t, Sources{Set: []string{"metadataStoreUrl=zk:a:2181,b:2181"}})
-	if config.EtcdEndpoints() != nil || len(report.Warnings) != 1 || config.InitialNumTransactionCoordinators != 1 {
-		t.Errorf("zk: %v %v", config.EtcdEndpoints(), report.Warnings)
+	_, report := load(t, Sources{Set: []string{"metadataStoreUrl=zk:a:2181,b:2181"}})
+	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "the store is embedded") {
+		t.Errorf("zk: %v", report.Warnings)
 	}
-	config, report = load(t, Sources{Set: []string{"metadataStoreUrl=etcd:http://a:2379,http://b:2379"}})
-	if got := strings.Join(config.EtcdEndpoints(), " "); got != "http://a:2379 http://b:2379" || len(report.Warnings) != 0 {
-		t.Errorf("etcd: %v %v", got, report.Warnings)
-	}
-	if config.InitialNumTransactionCoordinators != 16 || config.TransactionMaxParticipantBytes != 256<<10 {
-		t.Errorf("defaults of an external store: %d %d", config.InitialNumTransactionCoordinators, config.TransactionMaxParticipantBytes)
-	}
-	for _, bad := range []string{"etcd:", "etcd:a:2379", "etcd:http://a:2379,", "etcd:https://a:2379"} {
-		if got := faults(t, Sources{Set: []string{"metadataStoreUrl=" + bad}}); len(got) != 1 {
-			t.Errorf("%s: %v", bad, got)
-		}
+	if got := faults(t, Sources{Set: []string{"metadataStoreUrl=etcd:http://a:2379"}}); len(got) != 1 {
+		t.Errorf("etcd: %v", got)
 	}
 }
 

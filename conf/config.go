@@ -2,19 +2,18 @@ package conf
 
 import (
 	"math"
-	"strings"
 	"time"
 )
 
 // Config holds every setting that pulsar-tc honours. Tags: conf is the key as broker.conf spells it, also lists other
-// spellings, unit is the unit of the value in a file, default and external are the defaults with the embedded and with an
-// external etcd, range is least and greatest value (inclusive, in that unit), oneof the allowed words.
+// spellings, unit is the unit of the value in a file, range is least and greatest value (inclusive, in that unit), oneof the
+// allowed words.
 //
 // Keys and defaults of Pulsar are those of its conf/broker.conf and ServiceConfiguration.java, unless doc says otherwise.
 type Config struct {
 	// Listening and identity.
 	ClusterName           string        `conf:"clusterName" default:"standalone" doc:"Name of this cluster: part of every key in the store and the label cluster of all metrics."`
-	MetadataStoreURL      string        `conf:"metadataStoreUrl" doc:"etcd:http://host:2379,http://host:2379 for an external etcd; anything else means the embedded store."`
+	MetadataStoreURL      string        `conf:"metadataStoreUrl" doc:"The store is embedded, whatever a file of Pulsar names here (zk:...), and a warning says so."`
 	DataDir               string        `conf:"dataDir" default:"./data" doc:"Directory of the embedded store."`
 	BindAddress           string        `conf:"bindAddress" default:"0.0.0.0" doc:"Address to listen on. Without a configuration file the default is 127.0.0.1."`
 	AdvertisedAddress     string        `conf:"advertisedAddress" doc:"Host name in lookup answers; empty means the name of this host. Without a configuration file the default is localhost."`
@@ -33,12 +32,12 @@ type Config struct {
 
 	// Transactions.
 	TransactionCoordinatorEnabled        bool          `conf:"transactionCoordinatorEnabled" default:"true" doc:"Run transaction coordinators. Absent means true, unlike Pulsar; an explicit false is honoured."`
-	InitialNumTransactionCoordinators    int           `conf:"initialNumTransactionCoordinators" default:"1" external:"16" range:"1,4096" doc:"Coordinators that a new store gets; no effect on an existing one."`
+	InitialNumTransactionCoordinators    int           `conf:"initialNumTransactionCoordinators" default:"1" range:"1,4096" doc:"Coordinators that a new store gets; no effect on an existing one."`
 	MaxActiveTransactionsPerCoordinator  int64         `conf:"maxActiveTransactionsPerCoordinator" default:"0" range:"0," doc:"Transactions of one coordinator that have not ended; 0 is no limit."`
 	TooManyTransactionsPause             time.Duration `conf:"tooManyTransactionsPauseMs" unit:"ms" default:"1000" range:"0,3600000" doc:"Wait before a new transaction over that limit is refused, so that clients do not spin."`
 	TransactionMaxTTL                    time.Duration `conf:"transactionMaxTtlMs" unit:"ms" default:"604800000" range:"1," doc:"Longest timeout that a transaction may ask for; longer ones are refused, never shortened."`
 	TransactionMaxParticipants           int           `conf:"transactionMaxParticipants" default:"10000" range:"1,1000000" doc:"Partitions and subscriptions of one transaction."`
-	TransactionMaxParticipantBytes       int           `conf:"transactionMaxParticipantBytes" unit:"bytes" default:"1048576" external:"262144" range:"1024,1073741824" doc:"Bytes of the names of one transaction's participants."`
+	TransactionMaxParticipantBytes       int           `conf:"transactionMaxParticipantBytes" unit:"bytes" default:"1048576" range:"1024,1073741824" doc:"Bytes of the names of one transaction's participants."`
 	TransactionMaxNamesPerOwner          int           `conf:"transactionMaxNamesPerOwner" default:"10000" range:"1," doc:"Client names that one role may have kept outcomes under, in one coordinator."`
 	TransactionEndWait                   time.Duration `conf:"transactionEndWaitMs" unit:"ms" default:"0" range:"0," doc:"An end that takes longer is answered ServiceNotReady and goes on; 0 waits for the end."`
 	TransactionLateSendPolicy            string        `conf:"transactionLateSendPolicy" default:"reject" oneof:"reject|drop" doc:"A message that arrives after the end of its transaction is rejected, or dropped with a receipt."`
@@ -48,30 +47,13 @@ type Config struct {
 	TransactionMetaExpireCheckInterval   time.Duration `conf:"transactionMetaExpireCheckIntervalInSecond" also:"TransactionMetaExpireCheckIntervalInSecond" unit:"s" default:"300" range:"1," doc:"Pause between two removals of forgotten outcomes from the store."`
 	TransactionMetaPersistMinTime        time.Duration `conf:"transactionMetaPersistMinTimeInSecond" unit:"s" default:"120" range:"0," doc:"The counts above evict no outcome younger than this; 0 turns the protection off."`
 	TransactionMetaPersistMaxPerCoord    int           `conf:"transactionMetaPersistMaxPerCoordinator" default:"1000000" range:"1," doc:"Outcomes that one coordinator keeps at most, whatever their age."`
-	AcknowledgmentAtBatchIndexLevel      bool          `conf:"acknowledgmentAtBatchIndexLevelEnabled" default:"true" doc:"Single messages of a batch can be acknowledged."`
 	AllowAutoTopicCreation               bool          `conf:"allowAutoTopicCreation" default:"true" doc:"Topics are created on first use."`
 	AllowAutoTopicCreationType           string        `conf:"allowAutoTopicCreationType" default:"non-partitioned" oneof:"non-partitioned|partitioned" doc:"Kind of a topic created on first use."`
 	DefaultNumPartitions                 int           `conf:"defaultNumPartitions" default:"1" range:"1,100000" doc:"Partitions of a partitioned topic created on first use."`
 	AllowAutoSubscriptionCreationEnabled bool          `conf:"allowAutoSubscriptionCreation" default:"true" doc:"Subscriptions are created on first use."`
 
 	// The store.
-	EtcdQuotaBytes      int64         `conf:"etcdQuotaBytes" unit:"bytes" default:"8589934592" range:"67108864," doc:"Bytes that the embedded store may use on disk. Data is refused first, then new transactions; ends go on from a reserve."`
-	EtcdMaxTxnOps       int           `conf:"etcdMaxTxnOps" default:"128" range:"16,1000000" doc:"External etcd: its --max-txn-ops."`
-	EtcdMaxRequestBytes int           `conf:"etcdMaxRequestBytes" unit:"bytes" default:"1572864" range:"65536,1073741824" doc:"External etcd: its --max-request-bytes."`
-	EtcdManageStore     bool          `conf:"etcdManageStore" default:"false" doc:"External etcd: compact its history and disarm its space alarm from here."`
-	CoordinatorLease    time.Duration `conf:"coordinatorLeaseSeconds" unit:"s" default:"6" range:"1,3600" doc:"External etcd: a coordinator whose process is silent this long moves to another one."`
-}
-
-// etcdScheme opens a metadataStoreUrl that names an external etcd, as in Pulsar's EtcdMetadataStore.
-const etcdScheme = "etcd:"
-
-// EtcdEndpoints returns the endpoints of the external etcd; nil means the embedded one.
-func (c *Config) EtcdEndpoints() []string {
-	rest, ok := strings.CutPrefix(c.MetadataStoreURL, etcdScheme)
-	if !ok {
-		return nil
-	}
-	return strings.Split(rest, ",")
+	EtcdQuotaBytes int64 `conf:"etcdQuotaBytes" unit:"bytes" default:"8589934592" range:"67108864," doc:"Bytes that the embedded store may use on disk. Data is refused first, then new transactions; ends go on from a reserve."`
 }
 
 // saturatedDuration is n units; what does not fit is the longest duration there is, or its negative.

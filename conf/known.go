@@ -2,7 +2,7 @@ package conf
 
 import "strings"
 
-// known is a key of Pulsar that matters to a coordinator and that this version does not honour.
+// known is a key that matters to a coordinator and that this version does not honour.
 type known struct {
 	key      string
 	harmless string // values that ask for nothing, separated by |; empty always is one
@@ -31,17 +31,23 @@ const (
 	javaOnly         = "names a Java class or library; has no meaning here"
 	groupCommit      = "every log record is part of a group commit whose size follows the load"
 	ownStore         = "the store is etcd; its limits have settings of their own"
+	noExternal       = "this version has its embedded store only"
 	inProcess        = "participants are in this process and have no time limit of their own"
 	topicSide        = "this topic keeps its transaction state in the store, without snapshots"
 	noSuchLimit      = "HTTP has fixed limits here"
 )
 
-// notHonoured lists the keys with Pulsar's defaults, those of conf/broker.conf, conf/proxy.conf and ServiceConfiguration.java.
+// notHonoured lists them with their defaults: Pulsar's are those of conf/broker.conf, conf/proxy.conf and
+// ServiceConfiguration.java.
 var notHonoured = []known{
 	{key: "configurationMetadataStoreUrl", reason: ownStore},
 	{key: "metadataStoreConfigPath", reason: ownStore},
-	{key: "metadataStoreSessionTimeoutMillis", harmless: "30000", reason: "coordinatorLeaseSeconds is the setting of this"},
+	{key: "metadataStoreSessionTimeoutMillis", harmless: "30000", reason: ownStore},
 	{key: "metadataStoreOperationTimeoutSeconds", harmless: "30", reason: ownStore},
+	{key: "coordinatorLeaseSeconds", harmless: "6", reason: noExternal},
+	{key: "etcdMaxTxnOps", harmless: "128", reason: noExternal},
+	{key: "etcdMaxRequestBytes", harmless: "1572864", reason: noExternal},
+	{key: "etcdManageStore", harmless: "false", reason: noExternal},
 	{key: "bindAddresses", reason: "this version has one listener"},
 	{key: "advertisedListeners", reason: "this version has one listener"},
 	{key: "internalListenerName", reason: "this version has one listener"},
@@ -142,6 +148,7 @@ var notHonoured = []known{
 	{key: "transactionBufferSnapshotSegmentSize", harmless: "262144", reason: topicSide},
 	{key: "numTransactionReplayThreadPoolSize", reason: topicSide},
 
+	{key: "acknowledgmentAtBatchIndexLevelEnabled", harmless: "true|false", reason: "single messages of a batch can always be acknowledged"},
 	{key: "allowAutoTopicCreationWithLegacyNamingScheme", harmless: "true", reason: "names with a cluster part are not served"},
 	{key: "systemTopicEnabled", harmless: "true", reason: "the store takes the place of system topics"},
 	{key: "topicLevelPoliciesEnabled", harmless: "true|false", reason: "this version has no topic policies"},

@@ -113,30 +113,28 @@ func isKnown(key string) bool {
 func (l *loader) config(withFile bool) *Config {
 	config := &Config{}
 	fields := reflect.ValueOf(config).Elem()
-	external := false
 	for i := range settings() {
 		s := &settings()[i]
 		winner, given := l.winner(s)
 		if !given {
-			l.setDefault(fields, s, external, withFile)
+			l.setDefault(fields, s, withFile)
 			continue
 		}
 		l.report.origins[s.key] = winner.origin
 		parsed, ok := s.parse(winner.value)
 		if !ok {
 			l.fault(winner, "must be "+s.rule())
-			l.setDefault(fields, s, external, withFile)
+			l.setDefault(fields, s, withFile)
 			continue
 		}
 		fields.Field(s.field).Set(parsed)
-		external = external || s.key == "metadataStoreUrl" && config.EtcdEndpoints() != nil
 	}
 	return config
 }
 
 // setDefault gives the field of s its default. A default that breaks its own rule is a mistake in a tag.
-func (l *loader) setDefault(fields reflect.Value, s *setting, external, withFile bool) {
-	value := s.defaultValue(external, withFile)
+func (l *loader) setDefault(fields reflect.Value, s *setting, withFile bool) {
+	value := s.defaultValue(withFile)
 	if value == "" {
 		return
 	}

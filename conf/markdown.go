@@ -9,8 +9,7 @@ import (
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Settings\n\n" +
-		"Keys are those of Pulsar's broker.conf where Pulsar has one. `default` is with the embedded store, in brackets with an\n" +
-		"external etcd. Made from the code by `go generate ./conf`.\n\n" +
+		"Keys are those of Pulsar's broker.conf where Pulsar has one. Made from the code by `go generate ./conf`.\n\n" +
 		"| key | unit | default | allowed | meaning |\n|---|---|---|---|---|\n")
 	for i := range settings() {
 		s := &settings()[i]
@@ -18,11 +17,7 @@ func Markdown() string {
 		if len(s.also) > 0 {
 			key += " (also " + strings.Join(s.also, ", ") + ")"
 		}
-		fallback := s.fallback
-		if s.external != "" {
-			fallback += " (" + s.external + ")"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", key, s.unit, fallback, strings.TrimSuffix(s.rule(), " ("+s.unit+")"), s.doc)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", key, s.unit, s.fallback, strings.TrimSuffix(s.rule(), " ("+s.unit+")"), s.doc)
 	}
 	b.WriteString("\n## Keys of Pulsar that are known and not honoured\n\n" +
 		"A value other than the harmless ones is reported at the start, or refuses it.\n\n" +

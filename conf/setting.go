@@ -16,8 +16,7 @@ type setting struct {
 	key         string
 	also        []string // other spellings of key
 	unit        string
-	fallback    string // default with the embedded store
-	external    string // default with an external etcd, if another
+	fallback    string // default
 	least, most int64  // of a whole number, in unit
 	oneOf       []string
 	doc         string
@@ -58,7 +57,6 @@ func newSetting(index int, field reflect.StructField) setting {
 		also:     strings.Fields(field.Tag.Get("also")),
 		unit:     field.Tag.Get("unit"),
 		fallback: field.Tag.Get("default"),
-		external: field.Tag.Get("external"),
 		doc:      field.Tag.Get("doc"),
 		field:    index,
 		kind:     field.Type,
@@ -148,14 +146,12 @@ func parseBool(value string) (b, ok bool) {
 }
 
 // defaultValue is the value of an absent key.
-func (s *setting) defaultValue(externalStore, withFile bool) string {
+func (s *setting) defaultValue(withFile bool) string {
 	switch {
 	case !withFile && s.key == "bindAddress":
 		return "127.0.0.1"
 	case !withFile && s.key == "advertisedAddress":
 		return "localhost"
-	case externalStore && s.external != "":
-		return s.external
 	}
 	return s.fallback
 }

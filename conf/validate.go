@@ -2,28 +2,19 @@ package conf
 
 import (
 	"net"
-	"net/url"
+	"strings"
 )
 
-// checkStore judges metadataStoreUrl beyond its syntax.
+// checkStore judges metadataStoreUrl. A ZooKeeper in one of Pulsar's files is passed over with a warning; an etcd was meant for
+// us, and a store of its own in its place would split one coordinator into two.
 func checkStore(config *Config, report *Report, l *loader) {
-	if config.MetadataStoreURL == "" {
-		return
-	}
-	endpoints := config.EtcdEndpoints()
-	if endpoints == nil {
-		report.warn("metadataStoreUrl=%s (%s) is no etcd: the embedded store is used instead",
-			config.MetadataStoreURL, report.Origin("metadataStoreUrl"))
-		return
-	}
-	for _, endpoint := range endpoints {
-		u, err := url.Parse(endpoint)
-		if err == nil && u.Scheme == "http" && u.Host != "" {
-			continue
-		}
-		l.fault(assignment{"metadataStoreUrl", config.MetadataStoreURL, report.Origin("metadataStoreUrl")},
-			"must be etcd:http://host:port, further endpoints behind commas")
-		return
+	origin := report.Origin("metadataStoreUrl")
+	switch {
+	case config.MetadataStoreURL == "":
+	case strings.HasPrefix(config.MetadataStoreURL, "etcd:"):
+		l.fault(assignment{"metadataStoreUrl", config.MetadataStoreURL, origin}, "must not be an etcd: this version has its embedded store only")
+	default:
+		report.warn("metadataStoreUrl=%s (%s) is not used: the store is embedded", config.MetadataStoreURL, origin)
 	}
 }
 

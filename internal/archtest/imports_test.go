@@ -5,9 +5,12 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/conf"
 )
 
 // rows are the packages from the bottom up. A package knows lower rows only, never one of its own row.
@@ -166,5 +169,33 @@ func TestRulesSee(t *testing.T) {
 	packages := map[string]pkg{"a": {name: "a", imports: []string{"b", "fmt"}}, "b": {name: "b", imports: []string{"net"}}}
 	if got := closure(packages, "a"); len(got) != 2 || got[1].imports[0] != "net" {
 		t.Errorf("closure: %v", got)
+	}
+}
+
+// A setting that nothing reads is a promise that nobody keeps.
+func TestSettingsAreRead(t *testing.T) {
+	packages := loadModule(t)
+	if _, ok := packages["server"]; !ok {
+		t.Skip("there is no server that could read them")
+	}
+	read := map[string]bool{}
+	for _, name := range []string{"server", "cmd/pulsar-tc"} {
+		for _, file := range packages[name].files {
+			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(packages[name].dir, file), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(node ast.Node) bool {
+				if selector, ok := node.(*ast.SelectorExpr); ok {
+					read[selector.Sel.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	for field := range reflect.TypeFor[conf.Config]().Fields() {
+		if field.Name != "MetadataStoreURL" && !read[field.Name] {
+			t.Errorf("nothing reads %s: make it a key that is known and not honoured", field.Tag.Get("conf"))
+		}
 	}
 }
