@@ -110,10 +110,9 @@ var replyCases = []struct {
 	{"TcClientConnectResponse", func(dst []byte) []byte { return AppendTcClientConnectResponse(dst, 1) },
 		&BaseCommand{Type: BaseCommand_TC_CLIENT_CONNECT_RESPONSE.Enum(),
 			TcClientConnectResponse: &CommandTcClientConnectResponse{RequestId: new(uint64(1))}}},
-	{"TcClientConnectError", func(dst []byte) []byte {
-		return AppendTcClientConnectError(dst, 1, ServerError_UnsupportedVersionError, "scalable")
-	}, &BaseCommand{Type: BaseCommand_TC_CLIENT_CONNECT_RESPONSE.Enum(), TcClientConnectResponse: &CommandTcClientConnectResponse{
-		RequestId: new(uint64(1)), Error: ServerError_UnsupportedVersionError.Enum(), Message: new("scalable")}}},
+	{"GetOrCreateSchemaResponse", func(dst []byte) []byte { return AppendGetOrCreateSchemaResponse(dst, 9, nil) },
+		&BaseCommand{Type: BaseCommand_GET_OR_CREATE_SCHEMA_RESPONSE.Enum(), GetOrCreateSchemaResponse: &CommandGetOrCreateSchemaResponse{
+			RequestId: new(uint64(9)), SchemaVersion: []byte{}}}},
 	{"NewTxnResponse", func(dst []byte) []byte { return AppendNewTxnResponse(dst, 2, 0, 0) },
 		&BaseCommand{Type: BaseCommand_NEW_TXN_RESPONSE.Enum(), NewTxnResponse: &CommandNewTxnResponse{
 			RequestId: new(uint64(2)), TxnidMostBits: new(uint64(0)), TxnidLeastBits: new(uint64(0))}}},

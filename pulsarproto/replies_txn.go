@@ -5,21 +5,12 @@ package pulsarproto
 // answer about a transaction has both, also where they are 0.
 // Source: ClientCnx.checkAndGetTransactionMetaStoreHandler; transaction_coordinator_client.go of pulsar-client-go.
 
-// AppendTcClientConnectResponse appends TC_CLIENT_CONNECT_RESPONSE.
+// AppendTcClientConnectResponse appends TC_CLIENT_CONNECT_RESPONSE, always a success: the Go client does not look at its
+// error field, so that a refusal is an ERROR.
 func AppendTcClientConnectResponse(dst []byte, requestID uint64) []byte {
 	start := len(dst)
 	dst, body := openBody(openFrame(dst), BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
 	dst = appendUint64(dst, 1, requestID)
-	return closeFrame(closeMessage(dst, body), start, 0)
-}
-
-// AppendTcClientConnectError appends a TC_CLIENT_CONNECT_RESPONSE with an error. The Go client takes it for success: refuse
-// with AppendError unless the client is known to be another.
-func AppendTcClientConnectError(dst []byte, requestID uint64, code ServerError, text string) []byte {
-	start := len(dst)
-	dst, body := openBody(openFrame(dst), BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
-	dst = appendUint64(dst, 1, requestID)
-	dst = appendFault(dst, 2, code, text)
 	return closeFrame(closeMessage(dst, body), start, 0)
 }
 
