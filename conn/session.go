@@ -120,11 +120,12 @@ func (s *session) stop(ctx context.Context) {
 		s.log.Debug().Err(err).Msg("stop reading failed")
 	}
 	s.out.waitUntilAnswered(ctx)
-	if ctx.Err() != nil {
-		s.close(ClosedShutdown)
-		return
-	}
 	s.finish(ClosedShutdown)
+	select {
+	case <-s.ctx.Done():
+	case <-ctx.Done():
+		s.close(ClosedShutdown)
+	}
 }
 
 // fail answers a request that accept let in with an ERROR frame.
