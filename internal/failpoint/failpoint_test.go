@@ -1,0 +1,184 @@
+package failpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+	"github.com/pulsar-tc/pulsar-tc/txnlog"
+)
+
+var (
+	space        = keyspace.New("p", "c")
+	topic        = space.Topic(7)
+	subscription = topic.Subscription(3)
+	id           = txn.ID{Most: 1, Least: 5}
+)
+
+func logPut(records ...txn.Record) clientv3.Op {
+	var e txnlog.Encoder
+	e.Reset()
+	for i := range records {
+		e.Add(&records[i])
+	}
+	return clientv3.OpPut(space.Log(1, 9), string(e.Value()))
+}
+
+func put(key string) clientv3.Op    { return clientv3.OpPut(key, "") }
+func remove(key string) clientv3.Op { return clientv3.OpDelete(key) }
+
+func TestKinds(t *testing.T) {
+	deciding := txn.Record{Op: txn.OpUpdate, Expected: txn.Open, Status: txn.Committing}
+	ended := txn.Record{Op: txn.OpUpdate, Expected: txn.Committing, Status: txn.Committed}
+	atOnce := txn.Record{Op: txn.OpUpdate, Expected: txn.Open, Status: txn.Aborted}
+	for name, c := range map[string]struct {
+		ops  []clientv3.Op
+		want []Kind
+	}{
+		"leader":       {[]clientv3.Op{put(space.Leader(1))}, []Kind{Leader}},
+		"load":         {[]clientv3.Op{clientv3.OpGet(space.LogPrefix(1), clientv3.WithPrefix())}, []Kind{Load}},
+		"new":          {[]clientv3.Op{put(space.Next(1)), logPut(txn.Record{Op: txn.OpNew})}, []Kind{Log, New}},
+		"add":          {[]clientv3.Op{logPut(txn.Record{Op: txn.OpAddPartition}), put(space.Open(id, txn.Participant{Topic: "t"}))}, []Kind{Log, Add}},
+		"decision":     {[]clientv3.Op{logPut(deciding), remove(space.OpenPrefix(id))}, []Kind{Log, Decision}},
+		"outcome":      {[]clientv3.Op{logPut(ended)}, []Kind{Log, Terminal}},
+		"end at once":  {[]clientv3.Op{logPut(atOnce)}, []Kind{Log, Decision, Terminal}},
+		"rolling":      {[]clientv3.Op{logPut(), clientv3.OpDelete(space.Log(1, 0), clientv3.WithRange(space.Log(1, 4)))}, []Kind{Log, Rolling}},
+		"topic load":   {[]clientv3.Op{put(topic.Owner())}, []Kind{TopicLoad}},
+		"plain":        {[]clientv3.Op{put(topic.Entries(1, 2)), put(topic.Tail())}, []Kind{Plain}},
+		"send":         {[]clientv3.Op{put(topic.TxnEntries(1, 2, id)), put(topic.Txn(id))}, []Kind{Send}},
+		"subscribe":    {[]clientv3.Op{put(subscription.Name()), put(subscription.Frontier())}, []Kind{Subscribe}},
+		"ack":          {[]clientv3.Op{put(subscription.Pending(id, 1))}, []Kind{Ack}},
+		"plain ack":    {[]clientv3.Op{put(subscription.Acked(1, 0))}, []Kind{PlainAck}},
+		"ack commit":   {[]clientv3.Op{remove(subscription.PendingPrefix(id)), put(subscription.Frontier())}, []Kind{AckCommit}},
+		"ack abort":    {[]clientv3.Op{remove(subscription.PendingPrefix(id))}, []Kind{AckAbort}},
+		"topic commit": {[]clientv3.Op{remove(topic.Txn(id))}, []Kind{TopicCommit}},
+		"topic abort":  {[]clientv3.Op{remove(topic.TxnEntries(1, 2, id)), remove(topic.Txn(id))}, []Kind{TopicAbort}},
+		"nothing":      {[]clientv3.Op{clientv3.OpGet(space.Leader(1))}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := kindsOf(c.ops); !slices.Equal(got, c.want) {
+				t.Errorf("kinds %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRules(t *testing.T) {
+	rules, err := parse("before:NEW:2;after:ROLLING:1;late:END:3:2s;early:LOG:50ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(rules), "[before NEW 2 after ROLLING 1 late END 3 early LOG 0]"; got != want {
+		t.Errorf("rules %s, want %s", got, want)
+	}
+	if rules[2].delay != 2*time.Second || rules[3].delay != 50*time.Millisecond {
+		t.Errorf("delays %v and %v", rules[2].delay, rules[3].delay)
+	}
+	for _, bad := range []string{"x", "before:NEW", "before:NEW:0", "after:NEW:1:1s", "late:END:1", "early:LOG:soon", "early:LOG:1:1s"} {
+		if _, err := parse(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+// recorder is an etcd that applies everything and notes what.
+type recorder struct {
+	clientv3.KV
+	applied chan []Kind
+}
+
+func (r *recorder) Txn(context.Context) clientv3.Txn { return &recorded{recorder: r} }
+
+type recorded struct {
+	recorder *recorder
+	ops      []clientv3.Op
+}
+
+func (r *recorded) If(...clientv3.Cmp) clientv3.Txn      { return r }
+func (r *recorded) Then(ops ...clientv3.Op) clientv3.Txn { r.ops = ops; return r }
+func (r *recorded) Else(...clientv3.Op) clientv3.Txn     { return r }
+func (r *recorded) Commit() (*clientv3.TxnResponse, error) {
+	r.recorder.applied <- kindsOf(r.ops)
+	return &clientv3.TxnResponse{Succeeded: true}, nil
+}
+
+func wrapped(t *testing.T, rules string) (*client, *recorder) {
+	t.Helper()
+	parsed, err := parse(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &recorder{applied: make(chan []Kind, 10)}
+	return &client{KV: store, rules: parsed, die: func(r *rule) { panic(r) }}, store
+}
+
+// died runs f and returns the rule that ended the process.
+func died(f func()) (by any) {
+	defer func() { by = recover() }()
+	f()
+	return nil
+}
+
+func TestDies(t *testing.T) {
+	for _, c := range []struct {
+		rule    string
+		applied int // effects when the process dies
+	}{{"before:NEW:2", 1}, {"after:NEW:2", 2}} {
+		kv, store := wrapped(t, c.rule)
+		opened := func() {
+			if _, err := kv.Txn(t.Context()).If().Then(logPut(txn.Record{Op: txn.OpNew})).Else().Commit(); err != nil {
+				t.Error(err)
+			}
+		}
+		if by := died(opened); by != nil {
+			t.Errorf("%s: the first effect met %v", c.rule, by)
+		}
+		if by := died(opened); by == nil {
+			t.Errorf("%s: the second effect met nothing", c.rule)
+		}
+		if got := len(store.applied); got != c.applied {
+			t.Errorf("%s: %d effects happened, want %d", c.rule, got, c.applied)
+		}
+	}
+}
+
+func TestLate(t *testing.T) {
+	kv, store := wrapped(t, "late:NEW:1:1ms")
+	_, err := kv.Txn(t.Context()).Then(logPut(txn.Record{Op: txn.OpNew})).Commit()
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("answered %v", err)
+	}
+	if got := <-store.applied; !slices.Contains(got, New) {
+		t.Errorf("what happened later: %v", got)
+	}
+}
+
+func TestEarly(t *testing.T) {
+	kv, store := wrapped(t, "early:LOG:1ms")
+	for _, op := range []txn.Op{txn.OpNew, txn.OpAddPartition} {
+		response, err := kv.Txn(t.Context()).Then(logPut(txn.Record{Op: op})).Commit()
+		if err != nil || !response.Succeeded {
+			t.Errorf("answered %v, %v", response, err)
+		}
+	}
+	for _, want := range []Kind{New, Add} {
+		if got := <-store.applied; !slices.Contains(got, want) {
+			t.Errorf("happened %v, want %s: promises are kept in order", got, want)
+		}
+	}
+}
+
+func TestWrapWithoutRules(t *testing.T) {
+	t.Setenv(Variable, "")
+	store := &recorder{}
+	if got := Wrap(store); got != clientv3.KV(store) {
+		t.Errorf("wrapped in %T", got)
+	}
+}
