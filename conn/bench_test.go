@@ -1,0 +1,91 @@
+package conn
+
+import (
+	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
+
+// BenchmarkNewTxn pipelines NEW_TXN over a real socket to a coordinator that answers at once: the cost of the edge alone.
+func BenchmarkNewTxn(b *testing.B) {
+	const inFlight = 256
+	s := newBench(b, Options{})
+	p := dial(b, s.listen(b))
+	p.handshake()
+	frame := encodeFrame(b, newTxnCommand(1, 0), nil)
+	var burst []byte
+	for range inFlight {
+		burst = append(burst, frame...)
+	}
+	b.ReportAllocs()
+	done := 0
+	for b.Loop() {
+		if done%inFlight == 0 {
+			p.write(burst)
+		}
+		if _, err := p.frames.ReadFrame(); err != nil {
+			b.Fatal(err)
+		}
+		done++
+	}
+	b.StopTimer()
+	for ; done%inFlight != 0; done++ {
+		p.want(pulsarproto.BaseCommand_NEW_TXN_RESPONSE)
+	}
+}
+
+// BenchmarkSend pipelines SEND of 100 bytes to a topic that answers at once.
+func BenchmarkSend(b *testing.B) {
+	const inFlight = 256
+	s := newBench(b, Options{})
+	s.topics.send = func(p *fakeProducer, msg Send) {
+		p.client.Receipt(msg.SequenceID, msg.HighestSequenceID, 5, msg.SequenceID)
+	}
+	p := dial(b, s.listen(b))
+	p.handshake()
+	p.send(producerCommand(1, 1, "t"))
+	p.want(pulsarproto.BaseCommand_PRODUCER_SUCCESS)
+	frame := encodeFrame(b, sendCommand(1, 0), payloadOf(b, string(make([]byte, 100))))
+	var burst []byte
+	for range inFlight {
+		burst = append(burst, frame...)
+	}
+	b.ReportAllocs()
+	done := 0
+	for b.Loop() {
+		if done%inFlight == 0 {
+			p.write(burst)
+		}
+		if _, err := p.frames.ReadFrame(); err != nil {
+			b.Fatal(err)
+		}
+		done++
+	}
+	b.StopTimer()
+	for ; done%inFlight != 0; done++ {
+		p.want(pulsarproto.BaseCommand_SEND_RECEIPT)
+	}
+}
+
+// BenchmarkMessage delivers messages of 100 bytes.
+func BenchmarkMessage(b *testing.B) {
+	s := newBench(b, Options{})
+	p := dial(b, s.listen(b))
+	p.handshake()
+	p.send(subscribeCommand(1, 1, "t"))
+	p.want(pulsarproto.BaseCommand_SUCCESS)
+	client := s.topics.consumer(0).client
+	payload := payloadOf(b, string(make([]byte, 100)))
+	b.ReportAllocs()
+	sent := uint64(0)
+	received := uint64(0)
+	for b.Loop() {
+		for ; sent < received+256; sent++ {
+			client.Message(Delivery{LedgerID: 5, EntryID: sent, Payload: payload})
+		}
+		if _, err := p.frames.ReadFrame(); err != nil {
+			b.Fatal(err)
+		}
+		received++
+	}
+}
