@@ -16,8 +16,8 @@ const (
 	// A single member needs no patience with others: it elects itself after at most one election timeout.
 	tick            = 20 * time.Millisecond
 	electionTimeout = 100 * time.Millisecond
-	// snapshotCount bounds the entries that a start reads from the write-ahead log, each up to a whole request.
-	snapshotCount = 1000
+	// snapshotCount bounds the entries that a start reads from the write-ahead log; raftLog bounds their bytes.
+	snapshotCount = 300
 	// catchUpEntries are kept in memory for members that lag behind; there are none. etcd takes 0 for its default of 5000.
 	catchUpEntries = 1
 	// keptFiles bounds old write-ahead log segments, of 64 MB each, and raft snapshots.

@@ -38,7 +38,7 @@ func (s *Store) shrink(ctx context.Context) error {
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact the store: %w", err)
 	}
-	if _, err := s.client.Defragment(ctx, ""); err != nil {
+	if err := s.server.Server.Backend().Defrag(); err != nil {
 		return fmt.Errorf("defragment the store: %w", err)
 	}
 	return nil

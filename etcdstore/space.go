@@ -10,8 +10,14 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
-// spaceInterval is how often the space is looked at.
-const spaceInterval = time.Second
+const (
+	// spaceInterval is how often the space is looked at.
+	spaceInterval = time.Second
+	// reliefInterval is how often history is compacted while something is refused.
+	reliefInterval = 5 * time.Second
+	// refreshTimeout bounds the write that makes etcd count.
+	refreshTimeout = 5 * time.Second
+)
 
 // Space says what a store has room for.
 type Space uint32
@@ -85,21 +91,30 @@ func (g *spaceGuard) judge(live, free int64) Space {
 	return Normal
 }
 
-// run looks until ctx is done. hurry is called whenever data is refused: history may be what fills the store.
-func (g *spaceGuard) run(ctx context.Context, hurry func()) {
+// run looks until ctx is done. While something is refused it calls relieve every reliefInterval, for history may be what
+// fills the store, and refresh before every look, for etcd counts the pages that became free only when it writes.
+func (g *spaceGuard) run(ctx context.Context, relieve func(), refresh func(context.Context) error) {
 	ticker := time.NewTicker(spaceInterval)
 	defer ticker.Stop()
+	var relieved time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case now := <-ticker.C:
+			if g.state() == Normal {
+				break
+			}
+			if now.Sub(relieved) >= reliefInterval {
+				relieved = now
+				relieve()
+			}
+			if err := refresh(ctx); err != nil && ctx.Err() == nil {
+				g.log.Warn().Err(err).Msg("bytes in use not counted")
+			}
 		}
 		if err := g.check(); err != nil {
 			g.log.Warn().Err(err).Msg("space of the store unknown")
-		}
-		if g.state() != Normal {
-			hurry()
 		}
 	}
 }

@@ -20,7 +20,9 @@ type Store struct {
 	client       *clientv3.Client
 	failure      *failure
 	coordinators uint64
+	schema       string // key
 	history      *history
+	raft         *raftLog
 	space        *spaceGuard
 
 	cancel    context.CancelFunc
@@ -82,9 +84,11 @@ func (s *Store) makeReady(ctx context.Context, options Options) error {
 		return err
 	}
 	s.coordinators = coordinators
+	s.schema = options.Space.Schema()
 	backend := s.server.Server.Backend()
 	s.space = newSpaceGuard(options, backend.SizeInUse, freeBytes, s.log)
 	s.history = newHistory(s.client, s.server.Server.KV().Rev, backend.SizeInUse, s.log)
+	s.raft = newRaftLog(s.client, s.schema, s.log)
 	if err := s.space.check(); err != nil {
 		return err
 	}
@@ -92,9 +96,18 @@ func (s *Store) makeReady(ctx context.Context, options Options) error {
 	care, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.tasks.Go(func() { s.history.run(care) })
-	s.tasks.Go(func() { s.space.run(care, s.history.hurry) })
+	s.tasks.Go(func() { s.raft.run(care) })
+	s.tasks.Go(func() { s.space.run(care, s.history.hurry, s.rewriteSchema) })
 	s.tasks.Go(func() { s.watchServer(care) })
 	return nil
+}
+
+// rewriteSchema writes a key without changing it.
+func (s *Store) rewriteSchema(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	_, err := s.client.Put(ctx, s.schema, "", clientv3.WithIgnoreValue())
+	return err
 }
 
 // watchServer turns an unexpected stop of the server into a failure.
@@ -112,8 +125,12 @@ func (s *Store) Client() *clientv3.Client { return s.client }
 // Coordinators is the number of transaction coordinators, as stored when the store was opened.
 func (s *Store) Coordinators() uint64 { return s.coordinators }
 
-// Wrote counts n bytes of keys and values written, so that history is compacted in time. It does not block.
-func (s *Store) Wrote(n int) { s.history.wrote(n) }
+// Wrote counts one request that wrote n bytes of keys and values, so that history and raft's log are cut in time. Whoever
+// writes calls it after each request. It does not block.
+func (s *Store) Wrote(n int) {
+	s.history.wrote(n)
+	s.raft.wrote(n)
+}
 
 // Pin keeps revision rev readable until release is called. A revision that is compacted already stays so.
 func (s *Store) Pin(rev int64) (release func()) { return s.history.pin(rev) }

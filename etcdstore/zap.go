@@ -9,11 +9,14 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// unremarkable are warnings of etcd that say nothing about a lonely server: without listeners, without authentication, and
-// with a storage version that is written with the first raft snapshot.
+// unremarkable are warnings of etcd that say nothing about a lonely server: it has no listeners and no authentication, its
+// storage version is written with the first raft snapshot, it publishes itself as soon as the first entry is applied, and it
+// holds the lock of the segments that it does not purge.
 var unremarkable = map[string]bool{
 	"simple token is not cryptographically signed":                                         true,
 	"Failed to detect schema version":                                                      true,
+	"failed to publish local member to cluster through raft":                               true,
+	"failed to lock file":                                                                  true,
 	"failed to update storage version":                                                     true,
 	"Running http and grpc server on single port. This is not recommended for production.": true,
 }
