@@ -24,7 +24,7 @@ func playAdmin(r *recording) {
 	r.rest("metadata, registered only", "GET", tm(t), "")
 	r.send("", x, p, "t1", in(&t, inMetadata))
 	if len(ms) == 1 {
-		x.ask(ackCommand(c, pulsarproto.CommandAck_Individual, &t, ms[0].id))
+		x.ask(ackCommand(c, individual, &t, ms[0].id))
 	}
 	r.rest("coordinators", "GET", base+"/coordinators", "")
 	r.rest("coordinatorStats", "GET", base+"/coordinatorStats", "")

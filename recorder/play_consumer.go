@@ -10,12 +10,20 @@ import (
 // playConsumer asks for the last message id, seeks, unsubscribes and closes beside open transactions.
 func playConsumer(r *recording) {
 	x := r.coordinator()
+	askLastID(r, x)
+	seekBesideTxn(r, x)
+	unsubscribeAndReturn(r, x)
+	unsubscribeForGood(r, x)
+	closeBesideTxn(r, x)
+	countRedeliveries(r, x)
+}
+
+// askLastID asks for the last message id in every state of the tail.
+func askLastID(r *recording, x *connection) {
 	names := map[string]string{}
-	send := func(p uint64, pl string, o sendOptions) {
-		a := r.send("", x, p, pl, o)
-		if a.ok() {
-			i := a.frame.command.SendReceipt.MessageId
-			names[positionKey(i)] = pl
+	send := func(producer uint64, content string, options sendOptions) {
+		if a := r.send("", x, producer, content, options); a.ok() {
+			names[positionKey(a.frame.command.SendReceipt.MessageId)] = content
 		}
 	}
 	for place := inCommand; place <= inMetadata; place++ {
@@ -52,23 +60,26 @@ func playConsumer(r *recording) {
 		r.lastID(v+"batch of 3 at the tail", x, c, names)
 	}
 	r.lastID("last id: unknown consumer", x, 999, names)
-	// seek
+}
+
+// seekBesideTxn seeks while messages and acknowledgements are pending.
+func seekBesideTxn(r *recording, x *connection) {
 	for place := inCommand; place <= inMetadata; place++ {
 		v := placeNames[place] + ": seek: "
 		topic := r.topic(fmt.Sprint("h-seek-", place))
 		p := r.producer(x, topic, true)
 		c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Exclusive, 1000)
 		for i := 1; i <= 3; i++ {
-			send(p, fmt.Sprint("m", i), sendOptions{})
+			r.send("", x, p, fmt.Sprint("m", i), sendOptions{})
 		}
 		t := r.newTxn(x, "T1")
-		send(p, "open", in(&t, place))
-		send(p, "behind", sendOptions{})
+		r.send("", x, p, "open", in(&t, place))
+		r.send("", x, p, "behind", sendOptions{})
 		ms := r.receive(v+"received", x, c, "")
 		ta := r.newTxn(x, "Tack")
 		if len(ms) >= 3 {
-			r.request(v+"ack m2 in Tack", x, ackCommand(c, pulsarproto.CommandAck_Individual, &ta, ms[1].id))
-			r.request(v+"plain ack m1", x, ackCommand(c, pulsarproto.CommandAck_Individual, nil, ms[0].id))
+			r.request(v+"ack m2 in Tack", x, ackCommand(c, individual, &ta, ms[1].id))
+			r.request(v+"plain ack m1", x, ackCommand(c, individual, nil, ms[0].id))
 		}
 		sk := func(step string, s *pulsarproto.CommandSeek) {
 			s.ConsumerId = &c
@@ -91,17 +102,20 @@ func playConsumer(r *recording) {
 		r.request(v+"neither id nor time", x, &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SEEK.Enum(), Seek: &pulsarproto.CommandSeek{ConsumerId: &c}})
 		r.request(v+"unknown consumer", x, &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SEEK.Enum(), Seek: &pulsarproto.CommandSeek{ConsumerId: u64(4711), MessagePublishTime: u64(0)}})
 	}
-	// unsubscribe with pending ack, through the coordinator
+}
+
+// unsubscribeAndReturn unsubscribes with a pending acknowledgement and subscribes again.
+func unsubscribeAndReturn(r *recording, x *connection) {
 	topic := r.topic("h-unsub")
 	p := r.producer(x, topic, true)
 	c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
-	send(p, "m1", sendOptions{})
-	send(p, "m2", sendOptions{})
+	r.send("", x, p, "m1", sendOptions{})
+	r.send("", x, p, "m2", sendOptions{})
 	ms := r.receive("unsubscribe: received", x, c, "")
 	t := r.newTxn(x, "T1")
 	x.ask(addSubscriptionsCommand(t, topic, "s"))
 	if len(ms) == 2 {
-		r.request("unsubscribe: ack m1 in T1", x, ackCommand(c, pulsarproto.CommandAck_Individual, &t, ms[0].id))
+		r.request("unsubscribe: ack m1 in T1", x, ackCommand(c, individual, &t, ms[0].id))
 	}
 	r.request("unsubscribe", x, unsubscribeCommand(c))
 	r.unsolicited("unsubscribe: events", x, 200*time.Millisecond)
@@ -110,32 +124,38 @@ func playConsumer(r *recording) {
 	r.request("unsubscribe: END_TXN commit", x, endTxnCommand(t, commit.Enum()))
 	x.redeliverAll(c)
 	r.receive("unsubscribe: after commit, redeliver all", x, c, "")
-	// without resubscribing
-	topic = r.topic("h-unsub2")
-	p = r.producer(x, topic, true)
-	c = r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
-	send(p, "m1", sendOptions{})
-	ms = x.receive(c, quiet)
-	t = r.newTxn(x, "T1")
+}
+
+// unsubscribeForGood unsubscribes with a pending acknowledgement.
+func unsubscribeForGood(r *recording, x *connection) {
+	topic := r.topic("h-unsub2")
+	p := r.producer(x, topic, true)
+	c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
+	r.send("", x, p, "m1", sendOptions{})
+	ms := x.receive(c, quiet)
+	t := r.newTxn(x, "T1")
 	x.ask(addSubscriptionsCommand(t, topic, "s"))
 	if len(ms) == 1 {
-		r.request("unsubscribe, gone: ack m1 in T1", x, ackCommand(c, pulsarproto.CommandAck_Individual, &t, ms[0].id))
+		r.request("unsubscribe, gone: ack m1 in T1", x, ackCommand(c, individual, &t, ms[0].id))
 	}
 	r.request("unsubscribe, gone", x, unsubscribeCommand(c))
 	r.request("unsubscribe, gone: END_TXN commit", x, endTxnCommand(t, commit.Enum()))
-	// close with pending ack
+}
+
+// closeBesideTxn closes a consumer whose acknowledgement is pending.
+func closeBesideTxn(r *recording, x *connection) {
 	for _, typ := range []pulsarproto.CommandSubscribe_SubType{pulsarproto.CommandSubscribe_Shared, pulsarproto.CommandSubscribe_Exclusive} {
 		v := "close " + typ.String() + ": "
-		topic = r.topic("h-close-" + typ.String())
-		p = r.producer(x, topic, true)
-		c = r.subscribe(x, topic, "s", typ, 1000)
+		topic := r.topic("h-close-" + typ.String())
+		p := r.producer(x, topic, true)
+		c := r.subscribe(x, topic, "s", typ, 1000)
 		for i := 1; i <= 3; i++ {
-			send(p, fmt.Sprint("m", i), sendOptions{})
+			r.send("", x, p, fmt.Sprint("m", i), sendOptions{})
 		}
-		ms = r.receive(v+"received", x, c, "")
-		t = r.newTxn(x, "T1")
+		ms := r.receive(v+"received", x, c, "")
+		t := r.newTxn(x, "T1")
 		if len(ms) == 3 {
-			r.request(v+"ack m2 in T1", x, ackCommand(c, pulsarproto.CommandAck_Individual, &t, ms[1].id))
+			r.request(v+"ack m2 in T1", x, ackCommand(c, individual, &t, ms[1].id))
 		}
 		r.request(v+"close consumer", x, closeConsumerCommand(c))
 		c = r.subscribe(x, topic, "s", typ, 1000)
@@ -148,22 +168,25 @@ func playConsumer(r *recording) {
 		x.redeliverAll(c)
 		ms = x.receive(c, quiet)
 		if len(ms) == 3 {
-			r.request(v+"ack first in T2", x, ackCommand(c, pulsarproto.CommandAck_Individual, &t, ms[0].id))
+			r.request(v+"ack first in T2", x, ackCommand(c, individual, &t, ms[0].id))
 		}
 		r.request(v+"close consumer", x, closeConsumerCommand(c))
 		r.request(v+"abort T2 with no consumer", x, endOnSubscriptionCommand(t, topic, "s", abort.Enum(), u64(0)))
 		c = r.subscribe(x, topic, "s", typ, 1000)
 		r.receive(v+"new consumer after abort", x, c, "")
 	}
-	// redelivery counter and the abort
-	topic = r.topic("h-count")
-	p = r.producer(x, topic, true)
-	c = r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
-	send(p, "m1", sendOptions{})
-	ms = r.receive("redelivery count: first", x, c, "")
+}
+
+// countRedeliveries aborts the same acknowledgement three times.
+func countRedeliveries(r *recording, x *connection) {
+	topic := r.topic("h-count")
+	p := r.producer(x, topic, true)
+	c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
+	r.send("", x, p, "m1", sendOptions{})
+	ms := r.receive("redelivery count: first", x, c, "")
 	for i := 0; i < 3 && len(ms) == 1; i++ {
-		t = r.newTxn(x, "T")
-		x.ask(ackCommand(c, pulsarproto.CommandAck_Individual, &t, ms[0].id))
+		t := r.newTxn(x, "T")
+		x.ask(ackCommand(c, individual, &t, ms[0].id))
 		x.ask(endOnSubscriptionCommand(t, topic, "s", abort.Enum(), u64(0)))
 		ms = r.receive("redelivery count: after abort", x, c, "")
 	}

@@ -11,6 +11,13 @@ import (
 // playEndOnPartition ends transactions on a topic, as a coordinator does.
 func playEndOnPartition(r *recording) {
 	x := r.coordinator()
+	endPartition(r, x)
+	endPartitionOddly(r, x)
+	endUnloadedPartition(r, x)
+}
+
+// endPartition ends once, again and contrarily.
+func endPartition(r *recording, x *connection) {
 	topic := r.topic("g2")
 	p := r.producer(x, topic, true)
 	c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
@@ -42,8 +49,12 @@ func playEndOnPartition(r *recording) {
 	r.receive("after send with aborted id", x, c, "")
 	r.request("commit aborted id", x, endOnPartitionCommand(t, topic, commit.Enum(), u64(0)))
 	r.receive("after that", x, c, "")
-	// odd requests
-	t = r.newTxn(x, "T3")
+}
+
+// endPartitionOddly ends where there is nothing, with too little, or too much.
+func endPartitionOddly(r *recording, x *connection) {
+	topic := r.topic("g2")
+	t := r.newTxn(x, "T3")
 	r.request("unknown tc 99", x, endOnPartitionCommand(txn.ID{Most: 99, Least: 5}, topic, commit.Enum(), u64(0)))
 	r.request("missing topic", x, endOnPartitionCommand(t, r.topic("g2-missing"), commit.Enum(), u64(0)))
 	code := r.admin("GET", "/admin/v2/persistent/"+restName(r.topic("g2-missing"))+"/stats", "").code
@@ -69,7 +80,10 @@ func playEndOnPartition(r *recording) {
 	b = endOnPartitionCommand(t, topic, commit.Enum(), u64(0))
 	b.EndTxnOnPartition.TxnidMostBits, b.EndTxnOnPartition.TxnidLeastBits = nil, nil
 	r.request("ids absent", y, b)
-	// not loaded
+}
+
+// endUnloadedPartition ends on topics that are not loaded.
+func endUnloadedPartition(r *recording, x *connection) {
 	for _, act := range []pulsarproto.TxnAction{commit, abort} {
 		nl := r.topic("g2-notloaded-" + act.String())
 		z := r.coordinator()

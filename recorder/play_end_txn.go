@@ -12,6 +12,13 @@ import (
 // playEndTxn ends transactions, once, again and contrarily.
 func playEndTxn(r *recording) {
 	x := r.coordinator()
+	endPlain(r, x)
+	endWithoutConnect(r, x)
+	endWithParticipant(r, x)
+}
+
+// endPlain ends transactions without participants.
+func endPlain(r *recording, x *connection) {
 	t := r.newTxn(x, "T1")
 	r.request("commit", x, endTxnCommand(t, commit.Enum()))
 	r.request("commit-again", x, endTxnCommand(t, commit.Enum()))
@@ -61,14 +68,20 @@ func playEndTxn(r *recording) {
 		y = r.coordinator()
 	}
 	r.request("end-T9-after", y, endTxnCommand(t, commit.Enum()))
-	// from a connection without TC connect
-	t = r.newTxn(x, "T10")
+}
+
+// endWithoutConnect ends on a connection that knows no coordinator.
+func endWithoutConnect(r *recording, x *connection) {
+	t := r.newTxn(x, "T10")
 	z := r.dial()
 	r.request("no-tc-connect", z, endTxnCommand(t, commit.Enum()))
-	// with a real participant
+}
+
+// endWithParticipant ends transactions that a topic takes part in.
+func endWithParticipant(r *recording, x *connection) {
 	topic := r.topic("e-real")
 	r.producer(x, topic, true)
-	t = r.newTxn(x, "T11")
+	t := r.newTxn(x, "T11")
 	x.ask(addPartitionsCommand(t, topic))
 	r.request("one-participant-nothing-sent commit", x, endTxnCommand(t, commit.Enum()))
 	t = r.newTxn(x, "T12")
@@ -80,6 +93,13 @@ func playEndTxn(r *recording) {
 // playEndTxnOddParticipants ends transactions whose participants are odd or gone.
 func playEndTxnOddParticipants(r *recording) {
 	x := r.coordinator()
+	endOdd(r, x)
+	endUnloaded(r, x)
+	endDeleted(r)
+}
+
+// endOdd ends with names of every kind.
+func endOdd(r *recording, x *connection) {
 	topic := r.topic("e2")
 	r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 0)
 	r.admin("PUT", "/admin/v2/persistent/public/default/or-"+r.target.Run+"-e2part/partitions", "2")
@@ -128,26 +148,33 @@ func playEndTxnOddParticipants(r *recording) {
 			}
 		}
 	}
-	// exists but not loaded
+}
+
+// endUnloaded ends with a topic that is not loaded.
+func endUnloaded(r *recording, x *connection) {
 	un := r.topic("e2-unloaded")
 	p := r.producer(x, un, true)
 	r.send("", x, p, "m", sendOptions{})
 	time.Sleep(200 * time.Millisecond)
 	y := r.coordinator()
 	x.ask(&pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_CLOSE_PRODUCER.Enum(), CloseProducer: &pulsarproto.CommandCloseProducer{ProducerId: &p}})
-	code := r.admin("PUT", "/admin/v2/persistent/public/default/or-"+r.target.Run+"-e2-unloaded/unload", "").code
+	code := r.unload(un).code
 	r.line("exists-not-loaded", "admin unload topic", fmt.Sprint("HTTP ", code))
 	t := r.newTxn(y, "Tu")
 	y.ask(addPartitionsCommand(t, un))
 	r.requestWithin("exists-not-loaded commit", y, endTxnCommand(t, commit.Enum()), 8*time.Second)
 	t = r.newTxn(y, "Tu2")
 	y.ask(addSubscriptionsCommand(t, un, "nosub"))
-	r.admin("PUT", "/admin/v2/persistent/public/default/or-"+r.target.Run+"-e2-unloaded/unload", "")
+	r.unload(un)
 	r.requestWithin("exists-not-loaded subscription commit", y, endTxnCommand(t, commit.Enum()), 8*time.Second)
-	// deleted between send and end
+}
+
+// endDeleted ends with a topic that was deleted.
+func endDeleted(r *recording) {
+	y := r.coordinator()
 	del := r.topic("e2-deleted")
-	p = r.producer(y, del, true)
-	t = r.newTxn(y, "Td")
+	p := r.producer(y, del, true)
+	t := r.newTxn(y, "Td")
 	y.ask(addPartitionsCommand(t, del))
 	r.send("", y, p, "m", sendOptions{txn: &t, metadata: &t})
 	answer := r.admin("DELETE", "/admin/v2/persistent/public/default/or-"+r.target.Run+"-e2-deleted?force=true", "")

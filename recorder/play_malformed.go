@@ -82,7 +82,7 @@ func playMalformed(r *recording) {
 	p = r.producer(x, r.topic("j"), true)
 	r.malformed("SEND without payload", x, "SEND command only", encodeFrame(encode(&pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SEND.Enum(), Send: &pulsarproto.CommandSend{ProducerId: &p, SequenceId: u64(1), NumMessages: proto.Int32(1)}})), w)
 	r.malformed("ACK for an unknown consumer, with request_id", conn(), "ACK consumer_id=99", encodeFrame(encode(func() *pulsarproto.BaseCommand {
-		b := ackCommand(99, pulsarproto.CommandAck_Individual, nil, &pulsarproto.MessageIdData{LedgerId: u64(1), EntryId: u64(1)})
+		b := ackCommand(99, individual, nil, &pulsarproto.MessageIdData{LedgerId: u64(1), EntryId: u64(1)})
 		b.Ack.RequestId = u64(5)
 		return b
 	}())), w)

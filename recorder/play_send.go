@@ -11,6 +11,15 @@ import (
 // playSend sends with a transaction id.
 func playSend(r *recording) {
 	x := r.coordinator()
+	sendKinds(r, x)
+	sendMetadataOnly(r, x)
+	sendDifferentIDs(r, x)
+	sendInterleaved(r, x)
+	sendBatch(r, x)
+}
+
+// sendKinds sends in transactions of every state.
+func sendKinds(r *recording, x *connection) {
 	r.name(1<<40, "2^40")
 	for place := inCommand; place <= inMetadata; place++ {
 		v := placeNames[place] + ": "
@@ -81,7 +90,10 @@ func playSend(r *recording) {
 			r.receive(n+": after that", x, c, "shared")
 		}
 	}
-	// ids only in the metadata
+}
+
+// sendMetadataOnly names the transaction in the metadata only.
+func sendMetadataOnly(r *recording, x *connection) {
 	t := r.newTxn(x, "Topen")
 	topic := r.topic("g1-mdonly")
 	p := r.producer(x, topic, true)
@@ -91,21 +103,27 @@ func playSend(r *recording) {
 	r.request("metadata only: abort", x, endOnPartitionCommand(t, topic, abort.Enum(), u64(0)))
 	r.send("metadata only: again", x, p, "txn2", sendOptions{metadata: &t})
 	r.receive("metadata only: after abort", x, c, "")
-	// different ids in command and metadata
+}
+
+// sendDifferentIDs names two transactions.
+func sendDifferentIDs(r *recording, x *connection) {
 	t1, t2 := r.newTxn(x, "Tcmd"), r.newTxn(x, "Tmd")
-	topic = r.topic("g1-mix")
-	p = r.producer(x, topic, true)
-	c = r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
+	topic := r.topic("g1-mix")
+	p := r.producer(x, topic, true)
+	c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
 	r.send("ids differ", x, p, "mixed", sendOptions{txn: &t1, metadata: &t2})
 	r.request("ids differ: commit cmd id", x, endOnPartitionCommand(t1, topic, commit.Enum(), u64(0)))
 	r.receive("ids differ: after commit of cmd id", x, c, "")
-	// interleaved transactions
+}
+
+// sendInterleaved sends in two transactions at once.
+func sendInterleaved(r *recording, x *connection) {
 	for place := inCommand; place <= inMetadata; place++ {
 		v := placeNames[place] + ": two transactions: "
 		a, b := r.newTxn(x, "Ta"), r.newTxn(x, "Tb")
-		topic = r.topic(fmt.Sprint("g1-two-", place))
-		p = r.producer(x, topic, true)
-		c = r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
+		topic := r.topic(fmt.Sprint("g1-two-", place))
+		p := r.producer(x, topic, true)
+		c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
 		r.send("", x, p, "a1", in(&a, place))
 		r.send("", x, p, "b1", in(&b, place))
 		r.send("", x, p, "a2", in(&a, place))
@@ -118,12 +136,15 @@ func playSend(r *recording) {
 		r.receive(v+"after abort a", x, c, "")
 		r.entries(v+"entries", topic)
 	}
-	// a batch in a transaction
+}
+
+// sendBatch sends a batch in a transaction.
+func sendBatch(r *recording, x *connection) {
 	for place := inCommand; place <= inMetadata; place++ {
-		t = r.newTxn(x, "Tbatch")
-		topic = r.topic(fmt.Sprint("g1-batch-", place))
-		p = r.producer(x, topic, true)
-		c = r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
+		t := r.newTxn(x, "Tbatch")
+		topic := r.topic(fmt.Sprint("g1-batch-", place))
+		p := r.producer(x, topic, true)
+		c := r.subscribe(x, topic, "s", pulsarproto.CommandSubscribe_Shared, 1000)
 		o := in(&t, place)
 		o.batch = 3
 		r.send(placeNames[place]+": batch", x, p, "b", o)

@@ -10,6 +10,12 @@ import (
 // playUnload unloads the coordinator while clients are connected.
 func playUnload(r *recording) {
 	x := r.coordinator()
+	unloadKinds(r, x)
+	connectWhileLoading(r, x)
+}
+
+// unloadKinds unloads the namespace and the topic.
+func unloadKinds(r *recording, x *connection) {
 	try := func(v, path string) {
 		x := r.coordinator()
 		t := r.newTxn(x, "Topen")
@@ -33,7 +39,10 @@ func playUnload(r *recording) {
 	}
 	try("namespace unload", "/admin/v2/namespaces/pulsar/system/unload")
 	try("topic unload", "/admin/v2/persistent/pulsar/system/transaction_coordinator_assign-partition-0/unload")
-	// several connects at once while it loads
+}
+
+// connectWhileLoading connects while the coordinator loads.
+func connectWhileLoading(r *recording, x *connection) {
 	r.admin("PUT", "/admin/v2/persistent/pulsar/system/transaction_coordinator_assign-partition-0/unload", "")
 	x.ask(lookupCommand(assignTopic + "-partition-0"))
 	y := r.dial()
