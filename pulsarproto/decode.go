@@ -48,6 +48,9 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // names is checked; others are not looked at. Enum values that the schema lacks are kept as numbers.
 // Errors: *DecodeError.
 func DecodeCommand(command *BaseCommand, encoded []byte) error {
+	if decodeTxn(command, encoded) {
+		return nil
+	}
 	if err := unmarshal(encoded, command); err != nil {
 		return &DecodeError{Fault: FaultUnparsable, Err: err}
 	}
