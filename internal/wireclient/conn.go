@@ -169,17 +169,10 @@ func (c *Conn) end(err error) {
 
 // Start sends a request and has handler called with its answer, from the reader. The request id is set by Start.
 func (c *Conn) Start(command *pulsarproto.BaseCommand, handler Handler) {
-	c.mu.Lock()
-	if c.pending == nil {
-		err := c.err
-		c.mu.Unlock()
-		handler(nil, err)
+	id, ok := c.expect(handler)
+	if !ok {
 		return
 	}
-	id := c.next
-	c.next++
-	c.pending[id] = handler
-	c.mu.Unlock()
 	setRequestID(command, id)
 	frame, err := pulsarproto.AppendCommand(nil, command)
 	if err != nil {
@@ -187,6 +180,22 @@ func (c *Conn) Start(command *pulsarproto.BaseCommand, handler Handler) {
 		return
 	}
 	c.write(frame)
+}
+
+// expect returns the id of a new request whose answer goes to handler. A connection that has ended has answered already.
+func (c *Conn) expect(handler Handler) (id uint64, ok bool) {
+	c.mu.Lock()
+	if c.pending == nil {
+		err := c.err
+		c.mu.Unlock()
+		handler(nil, err)
+		return 0, false
+	}
+	defer c.mu.Unlock()
+	id = c.next
+	c.next++
+	c.pending[id] = handler
+	return id, true
 }
 
 func (c *Conn) fail(id uint64, err error) {
@@ -250,13 +259,17 @@ func (c *Conn) Send(send *pulsarproto.CommandSend, metadata *pulsarproto.Message
 
 // write sends frames, or keeps them for the reader to send; an error shows at the reader, which ends the connection.
 func (c *Conn) write(frames []byte) {
+	c.encode(func(dst []byte) []byte { return append(dst, frames...) })
+}
+
+// encode is write for the frames that appendTo appends.
+func (c *Conn) encode(appendTo func(dst []byte) []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if c.held {
-		c.outgoing = append(c.outgoing, frames...)
-		return
+	c.outgoing = appendTo(c.outgoing)
+	if !c.held {
+		c.flush()
 	}
-	c.send(frames)
 }
 
 // hold makes writes wait for release.
@@ -271,16 +284,23 @@ func (c *Conn) release() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.held = false
-	if len(c.outgoing) > 0 {
-		c.send(c.outgoing)
-		c.outgoing = c.outgoing[:0]
-	}
+	c.flush()
 }
 
-// send writes to the socket; writing is held.
-func (c *Conn) send(frames []byte) {
-	if _, err := c.socket.Write(frames); err != nil {
+// keptOutgoing is the largest buffer that is kept for the next frames.
+const keptOutgoing = 1 << 20
+
+// flush writes outgoing to the socket; writing is held.
+func (c *Conn) flush() {
+	if len(c.outgoing) == 0 {
+		return
+	}
+	if _, err := c.socket.Write(c.outgoing); err != nil {
 		// The reader sees the closed socket and tells everyone who waits.
 		_ = c.socket.Close()
+	}
+	c.outgoing = c.outgoing[:0]
+	if cap(c.outgoing) > keptOutgoing {
+		c.outgoing = nil
 	}
 }

@@ -52,6 +52,22 @@ func EndTxn(id txn.ID, action txn.Action, clientName string) *pulsarproto.BaseCo
 	return &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_END_TXN.Enum(), EndTxn: cmd}
 }
 
+// StartNewTxn is Start for NewTxn, without building it.
+func (c *Conn) StartNewTxn(tc, ttlMillis uint64, clientName string, handler Handler) {
+	if requestID, ok := c.expect(handler); ok {
+		c.encode(func(dst []byte) []byte { return pulsarproto.AppendNewTxn(dst, requestID, tc, ttlMillis, clientName) })
+	}
+}
+
+// StartEndTxn is Start for EndTxn, without building it.
+func (c *Conn) StartEndTxn(id txn.ID, action txn.Action, clientName string, handler Handler) {
+	if requestID, ok := c.expect(handler); ok {
+		c.encode(func(dst []byte) []byte {
+			return pulsarproto.AppendEndTxn(dst, requestID, id.Most, id.Least, pulsarproto.TxnAction(action), clientName)
+		})
+	}
+}
+
 // Begin opens a transaction and waits for its id.
 func (c *Conn) Begin(ctx context.Context, tc, ttlMillis uint64, clientName string) (txn.ID, error) {
 	answer, err := c.Call(ctx, NewTxn(tc, ttlMillis, clientName))
