@@ -136,13 +136,16 @@ func (r *recording) unsolicited(step string, x *connection, wait time.Duration) 
 	r.line(step, "unsolicited", text)
 }
 
-// malformed writes bytes as they are and records what comes back within the time.
-func (r *recording) malformed(step string, x *connection, description string, bytes []byte, within time.Duration) {
+// malformedWait is how long a connection must stay open to count as open.
+const malformedWait = 1500 * time.Millisecond
+
+// malformed writes bytes as they are and records what comes back.
+func (r *recording) malformed(step string, x *connection, description string, bytes []byte) {
 	started := time.Now()
 	x.writeRaw(bytes)
 	select {
 	case <-x.closed:
-	case <-time.After(within):
+	case <-time.After(malformedWait):
 	}
 	took := time.Since(started)
 	text := "no frame"
