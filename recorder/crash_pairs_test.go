@@ -3,9 +3,11 @@ package recorder
 import (
 	"flag"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -17,27 +19,27 @@ type pair struct {
 	t       *testing.T
 	dataDir string
 	run     string
-	process *Process
+	process *process.Server
 }
 
 // newPair starts a round of a pair on the data that the rounds before have left.
 func newPair(t *testing.T, dataDir, name string, round int) *pair {
 	t.Helper()
 	p := &pair{t: t, dataDir: dataDir, run: fmt.Sprintf("%s-%d", name, round)}
-	p.process = start(t, dataDir, p.run)
+	p.process = start(t, dataDir)
 	return p
 }
 
 // crash kills the server and starts it again.
 func (p *pair) crash() {
 	p.t.Helper()
-	p.process.Kill()
-	p.process = start(p.t, p.dataDir, p.run)
+	kill(p.t, p.process)
+	p.process = start(p.t, p.dataDir)
 }
 
 // client is a recording whose lines nobody reads, and a connection that knows the coordinator.
 func (p *pair) client() (*recording, *connection) {
-	r := &recording{target: p.process.Target, names: map[uint64]string{}}
+	r := &recording{target: target(p.process, p.run), names: map[uint64]string{}}
 	p.t.Cleanup(func() {
 		for _, x := range r.connections {
 			x.close()
@@ -86,9 +88,9 @@ func eachRound(t *testing.T, name string, play func(p *pair)) {
 	for round := range *rounds {
 		p := newPair(t, dataDir, name, round)
 		play(p)
-		p.process.Kill()
+		kill(t, p.process)
 		if t.Failed() {
-			t.Fatalf("round %d; the server's last lines:\n%s", round, p.process.Output())
+			t.Fatalf("round %d; the server's last lines:\n%s", round, strings.Join(p.process.Lines(), "\n"))
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/process"
 )
 
 var (
@@ -22,18 +24,30 @@ const (
 	differencesFile = "testdata/differences.tsv"
 )
 
-// start starts the server for one test.
-func start(t *testing.T, dataDir, run string, settings ...string) *Process {
+// start starts the server on dataDir, and ends it with the test.
+func start(t *testing.T, dataDir string) *process.Server {
 	t.Helper()
 	if *server == "" {
 		t.Skip("left out: needs -server")
 	}
-	p, err := StartProcess(*server, dataDir, run, settings...)
+	p, err := process.Start(t.Context(), process.Options{Binary: *server, DataDir: dataDir})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v; its last lines:\n%s", err, strings.Join(p.Lines(), "\n"))
 	}
-	t.Cleanup(p.Kill)
+	t.Cleanup(func() { kill(t, p) })
 	return p
+}
+
+func kill(t *testing.T, p *process.Server) {
+	t.Helper()
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+// target is where p is reached.
+func target(p *process.Server, run string) Target {
+	return Target{Address: strings.TrimPrefix(p.ServiceURL, "pulsar://"), WebURL: p.WebURL, Run: run}
 }
 
 func readTables(t *testing.T) (observed []Line, listed []Listed) {
@@ -63,9 +77,9 @@ func TestAnswers(t *testing.T) {
 		for _, scenario := range Scenarios {
 			t.Run(scenario.Name, func(t *testing.T) {
 				t.Parallel()
-				p := start(t, t.TempDir(), "run"+scenario.Name+"x")
-				ours := Record(p.Target, scenario)
-				p.Stop()
+				p := start(t, t.TempDir())
+				ours := Record(target(p, "run"+scenario.Name+"x"), scenario)
+				kill(t, p)
 				of := func(name string) bool { return name == scenario.Name }
 				all, unlisted := Compare(ours,
 					slices.DeleteFunc(slices.Clone(observed), func(l Line) bool { return !of(l.Scenario) }),
