@@ -57,6 +57,7 @@ type Changes struct {
 	PutBuckets     []BucketValue
 	PutPartials    []PartialValue
 	DropPartials   []ledger.Position
+	Complete       bool // nothing is left to write behind this
 
 	at ledger.Position // the frontier that the changes were made for
 }
@@ -102,8 +103,12 @@ func (c *Changes) Ops() int {
 	return n
 }
 
-// Changes returns what to write. It changes nothing: call Saved when it is durable, or Changes again.
-func (c *Cursor) Changes() Changes {
+// leastOps is what the frontier, a reset and the deletes behind the frontier need at most.
+const leastOps = 5
+
+// Changes returns what to write, in at most maxOps operations or 5, if that is more. It changes nothing: call Saved when it is
+// durable, or Changes again.
+func (c *Cursor) Changes(maxOps int) Changes {
 	out := Changes{Reset: c.changed.reset, at: c.frontier}
 	if c.changed.frontier {
 		out.Frontier = EncodeFrontier(c.frontier)
@@ -138,7 +143,18 @@ func (c *Cursor) Changes() Changes {
 	slices.SortFunc(out.PutBuckets, func(a, b BucketValue) int { return a.Bucket.first().Compare(b.Bucket.first()) })
 	slices.SortFunc(out.PutPartials, func(a, b PartialValue) int { return a.Position.Compare(b.Position) })
 	slices.SortFunc(out.DropPartials, ledger.Position.Compare)
+	out.cut(max(0, maxOps-leastOps))
 	return out
+}
+
+func (c *Changes) cut(maxOps int) {
+	all := len(c.PutBuckets) + len(c.PutPartials) + len(c.DropPartials)
+	c.Complete = all <= maxOps
+	c.PutBuckets = c.PutBuckets[:min(maxOps, len(c.PutBuckets))]
+	maxOps -= len(c.PutBuckets)
+	c.PutPartials = c.PutPartials[:min(maxOps, len(c.PutPartials))]
+	maxOps -= len(c.PutPartials)
+	c.DropPartials = c.DropPartials[:min(maxOps, len(c.DropPartials))]
 }
 
 // Saved says that changes, the result of the last Changes, are durable. Nothing but Void may have been called in between.
@@ -162,16 +178,21 @@ func (c *Cursor) Saved(changes *Changes) {
 	}
 	for _, b := range changes.PutBuckets {
 		c.stored.bucket[b.Bucket] = struct{}{}
+		delete(c.changed.bucket, b.Bucket)
 	}
 	for _, p := range changes.PutPartials {
 		c.stored.partial[p.Position] = struct{}{}
+		delete(c.changed.partial, p.Position)
 	}
 	for _, p := range changes.DropPartials {
 		delete(c.stored.partial, p)
+		delete(c.changed.partial, p)
 	}
 	c.changed.frontier, c.changed.reset = c.frontier != changes.at, false
-	clear(c.changed.bucket)
-	clear(c.changed.partial)
+	if changes.Complete {
+		clear(c.changed.bucket)
+		clear(c.changed.partial)
+	}
 }
 
 func (c *Cursor) bitmap(b Bucket) []byte {

@@ -110,6 +110,9 @@ func (c *Cursor) Reset(p ledger.Position) {
 	c.changed.frontier, c.changed.reset = true, true
 }
 
+// Forget forgets what was changed since the last Saved. For a cursor that is not stored.
+func (c *Cursor) Forget() { c.changed = newChanged() }
+
 func (c *Cursor) add(r ledger.Range) {
 	if r.Empty() {
 		return

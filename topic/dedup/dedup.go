@@ -36,7 +36,7 @@ func (s *State) Restore(id txn.ID, sequences Sequences) { s.open[id] = sequences
 // Stored notes that an entry outside transactions is durable.
 func (s *State) Stored(producer string, highest uint64) {
 	if s.keep {
-		s.good.raise(producer, highest)
+		s.good.Raise(producer, highest)
 	}
 }
 
@@ -47,16 +47,24 @@ func (s *State) StoredIn(id txn.ID, producer string, highest uint64) {
 		sequences = make(Sequences)
 		s.open[id] = sequences
 	}
-	sequences.raise(producer, highest)
+	sequences.Raise(producer, highest)
 }
 
 // In returns what open transaction id has stored.
 func (s *State) In(id txn.ID) Sequences { return s.open[id] }
 
-// HighestIn returns the highest sequence id of producer that open transaction id has stored.
-func (s *State) HighestIn(id txn.ID, producer string) (uint64, bool) {
-	highest, found := s.open[id][producer]
-	return highest, found
+// Open returns the highest sequence ids of producer that open transactions have stored.
+func (s *State) Open(producer string) map[txn.ID]uint64 {
+	var out map[txn.ID]uint64
+	for id, sequences := range s.open {
+		if highest, found := sequences[producer]; found {
+			if out == nil {
+				out = make(map[txn.ID]uint64)
+			}
+			out[id] = highest
+		}
+	}
+	return out
 }
 
 // Duplicate reports whether a send outside transactions whose lowest sequence id is lowest is stored already.
@@ -80,7 +88,7 @@ func (s *State) Last(producer string) (uint64, bool) {
 func (s *State) Commit(id txn.ID) {
 	if s.keep {
 		for producer, highest := range s.open[id] {
-			s.good.raise(producer, highest)
+			s.good.Raise(producer, highest)
 		}
 	}
 	delete(s.open, id)
@@ -89,7 +97,8 @@ func (s *State) Commit(id txn.ID) {
 // Abort forgets what id stored.
 func (s *State) Abort(id txn.ID) { delete(s.open, id) }
 
-func (q Sequences) raise(producer string, highest uint64) {
+// Raise notes highest for producer, unless a higher one is there.
+func (q Sequences) Raise(producer string, highest uint64) {
 	if old, found := q[producer]; !found || old < highest {
 		q[producer] = highest
 	}

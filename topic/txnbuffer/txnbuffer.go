@@ -24,10 +24,11 @@ type Buffer struct {
 // Transaction is one unresolved transaction.
 type Transaction struct {
 	ID     txn.ID
-	First  ledger.Position // of its first entry
-	Last   ledger.Position // of its last entry
-	Blocks []ledger.Position
+	First  ledger.Position   // of its first entry
+	Last   ledger.Position   // of its last entry
+	Blocks []ledger.Position // last positions of its blocks, in order, as far as they are known
 
+	restored   bool
 	ending     bool
 	action     txn.Action
 	prev, next *Transaction
@@ -53,7 +54,17 @@ func (t *Transaction) Ending() (txn.Action, bool) { return t.action, t.ending }
 
 // Restore adds a transaction as a topic is loaded. Calls must be in the order of first. Its Blocks are not known.
 func (b *Buffer) Restore(id txn.ID, first, last ledger.Position) {
-	b.push(&Transaction{ID: id, First: first, Last: last})
+	b.push(&Transaction{ID: id, First: first, Last: last, restored: true})
+}
+
+// Known reports whether Blocks has all blocks of t.
+func (t *Transaction) Known() bool { return !t.restored }
+
+// Found completes the Blocks of a restored transaction with those that were written before it was restored, in order.
+func (t *Transaction) Found(blocks []ledger.Position) {
+	if t.restored {
+		t.Blocks, t.restored = append(blocks, t.Blocks...), false
+	}
 }
 
 // Wrote notes that a block of entries of id, first to last, is durable. Calls must be in log order.

@@ -1,0 +1,263 @@
+package topic
+
+import (
+	"fmt"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// ackItem is one ACK.
+type ackItem struct {
+	consumer   *consumer
+	id         txn.ID
+	inTxn      bool
+	cumulative bool
+	holds      []pendingack.Hold
+	answer     func(error)
+
+	err    error
+	asked  bool // the coordinator was asked
+	added  []pendingack.Hold
+	before *pendingack.Hold // cumulative: what was held before
+	held   bool
+}
+
+// Ack implements cnx.Consumer.
+func (c *consumer) Ack(cmd *pulsarproto.CommandAck, done func(error)) {
+	c.topic.ask(func(alive bool) {
+		if !alive {
+			done(ErrPersistence)
+			return
+		}
+		c.acknowledge(cmd, done)
+	})
+}
+
+func (c *consumer) acknowledge(cmd *pulsarproto.CommandAck, done func(error)) {
+	a := &ackItem{consumer: c, answer: done, cumulative: cmd.GetAckType() == pulsarproto.CommandAck_Cumulative}
+	if cmd.TxnidLeastBits != nil && cmd.TxnidMostBits != nil {
+		a.id, a.inTxn = txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}, true
+	}
+	ids := cmd.GetMessageId()
+	// Source: Consumer.messageAcked, which ignores these and answers success.
+	if len(ids) == 0 || a.cumulative && (len(ids) != 1 || c.subscription.shared()) {
+		done(nil)
+		return
+	}
+	if admit := c.topic.options.Admit; admit != nil {
+		if err := admit(); err != nil {
+			done(err)
+			return
+		}
+	}
+	a.holds = make([]pendingack.Hold, 0, len(ids))
+	for _, id := range ids {
+		a.holds = append(a.holds, pendingack.Hold{Position: ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}})
+	}
+	c.subscription.resolve(ids, a.holds, func(err error) {
+		if err != nil {
+			done(err)
+			return
+		}
+		c.topic.queue.push(a)
+	})
+}
+
+// resolve reads the ack sets of ids into holds, by the sizes of the stored batches: what a client says of a size is not
+// believed. then runs in the topic, maybe later.
+func (s *subscription) resolve(ids []*pulsarproto.MessageIdData, holds []pendingack.Hold, then func(error)) {
+	t := s.topic
+	var unknown []int
+	for i, id := range ids {
+		if len(id.GetAckSet()) == 0 {
+			continue
+		}
+		if size := s.batchSize(holds[i].Position); size > 0 {
+			holds[i].Size, holds[i].Acked = size, ledger.AckedBits(id.GetAckSet(), size)
+		} else if t.exists(holds[i].Position) {
+			unknown = append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 {
+		then(nil)
+		return
+	}
+	end := t.end()
+	t.async(func() {
+		sizes := make([]int, len(unknown))
+		var err error
+		for n, i := range unknown {
+			if sizes[n], err = t.storedSize(holds[i].Position, end); err != nil {
+				break
+			}
+		}
+		t.ask(func(alive bool) {
+			if !alive || err != nil {
+				then(ErrPersistence)
+				return
+			}
+			for n, i := range unknown {
+				holds[i].Size, holds[i].Acked = sizes[n], ledger.AckedBits(ids[i].GetAckSet(), sizes[n])
+			}
+			then(nil)
+		})
+	})
+}
+
+// storedSize returns the size of the batch at p; 1 if nothing is stored there any more.
+func (t *Topic) storedSize(p, end ledger.Position) (int, error) {
+	got, err := t.store.entries(t.ctx, t.keys, p, end, 1)
+	if err != nil {
+		return 0, fmt.Errorf("size of batch %v: %w", p, err)
+	}
+	if len(got.entries) == 0 || got.entries[0].Position != p {
+		return 1, nil
+	}
+	return got.entries[0].BatchSize(), nil
+}
+
+// open returns the open key that the acknowledgement depends on.
+func (a *ackItem) open() (openRef, bool) {
+	return openRef{a.id, a.consumer.subscription.hash}, a.inTxn && a.err == nil
+}
+
+func (a *ackItem) prepare(g *group) bool {
+	s := a.consumer.subscription
+	if a.err != nil || s.gone {
+		return true
+	}
+	if a.inTxn && g.isEnding(a.id) || !g.fits(cursorOps, 24*len(a.holds)) {
+		return false
+	}
+	switch {
+	case a.inTxn:
+		a.err = a.pend(g)
+	case a.cumulative:
+		a.ackThrough(a.holds[0])
+		g.touch(s)
+	default:
+		for _, hold := range a.holds {
+			if s.topic.exists(hold.Position) {
+				s.ack(hold)
+			}
+		}
+		g.touch(s)
+	}
+	return true
+}
+
+// pend makes the transaction hold what the command names.
+func (a *ackItem) pend(g *group) error {
+	s := a.consumer.subscription
+	for _, hold := range a.holds {
+		if !s.cursor.Passed(hold.Position) && !s.topic.exists(hold.Position) {
+			return fmt.Errorf("%w: transaction %v: there is no message %v", txn.ErrNotAllowed, a.id, hold.Position)
+		}
+	}
+	if a.cumulative {
+		before, err := s.pending.Cumulative(a.id, a.holds[0], s.cursor)
+		if err != nil {
+			return err
+		}
+		a.before, a.held = before, true
+		g.hold(s, a.id).Cumulative = &a.holds[0]
+	} else {
+		added, err := s.pending.Individual(a.id, a.holds, s.cursor)
+		if err != nil {
+			return err
+		}
+		a.added, a.held = added, true
+		held := g.hold(s, a.id)
+		held.Individual = append(held.Individual, added...)
+	}
+	g.count(0, 24*len(a.holds))
+	g.require(openRef{a.id, s.hash})
+	return nil
+}
+
+// ackThrough acknowledges cumulatively outside transactions. Clients name the position before a ledger's first entry with
+// entry id -1. What lies behind the end of the log is ignored, because it may be given to an entry later.
+func (a *ackItem) ackThrough(hold pendingack.Hold) {
+	s := a.consumer.subscription
+	switch {
+	case hold.Position.Entry == none:
+		s.cursor.AckBefore(ledger.Position{Ledger: hold.Position.Ledger})
+	case !s.topic.beyond(hold.Position):
+		s.ackThrough(hold)
+	}
+}
+
+func (a *ackItem) undo() {
+	if !a.held {
+		return
+	}
+	s := a.consumer.subscription
+	if a.cumulative {
+		s.pending.UndoCumulative(a.id, a.before)
+	} else {
+		s.pending.Undo(a.id, a.added)
+	}
+	a.held, a.added, a.before = false, nil, nil
+}
+
+func (a *ackItem) done(*group) {
+	s := a.consumer.subscription
+	if a.err != nil || s.gone {
+		a.answer(a.err)
+		return
+	}
+	s.taken(a)
+	if !s.durable {
+		s.cursor.Forget()
+	}
+	if _, more := s.topic.unsaved[s]; more && !a.inTxn {
+		s.waiting = append(s.waiting, a)
+		return
+	}
+	a.answer(nil)
+}
+
+func (a *ackItem) fail(err error) { a.answer(err) }
+
+// taken takes what is acknowledged out of what consumers of a Shared subscription have to acknowledge.
+func (s *subscription) taken(a *ackItem) {
+	if !s.shared() || a.cumulative {
+		s.pruneSizes()
+		return
+	}
+	for _, hold := range a.holds {
+		if !a.inTxn && !s.cursor.Done(hold.Position) {
+			continue
+		}
+		if hold.Acked != nil && !s.held(hold.Position) && !s.cursor.Done(hold.Position) {
+			continue
+		}
+		if a.consumer.take(hold.Position) {
+			continue
+		}
+		for _, c := range s.consumers {
+			if c.take(hold.Position) {
+				break
+			}
+		}
+	}
+	s.pruneSizes()
+}
+
+// held reports whether nothing of the batch at p is left that neither the cursor nor a transaction has.
+func (s *subscription) held(p ledger.Position) bool {
+	whole, indexes := s.pending.Hidden(p)
+	return whole || indexes.Or(s.cursor.Acked(p)).Count() >= s.batchSize(p)
+}
+
+func (c *consumer) take(p ledger.Position) bool {
+	messages, has := c.unacked[p]
+	if has {
+		delete(c.unacked, p)
+		c.unackedMessages -= int(messages)
+	}
+	return has
+}

@@ -1,0 +1,238 @@
+package topic
+
+import (
+	"sort"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+)
+
+func (s *subscription) failover() bool { return s.kind == pulsarproto.CommandSubscribe_Failover }
+
+// dispatch delivers as long as a consumer takes messages and there are any.
+func (s *subscription) dispatch() {
+	for {
+		c := s.receiver()
+		if c == nil {
+			return
+		}
+		e, indexes, found := s.nextEntry()
+		if !found {
+			return
+		}
+		c.deliver(e, indexes)
+	}
+}
+
+// receiver returns a consumer with permits: the active one, or on Shared the next in turn.
+func (s *subscription) receiver() *consumer {
+	if !s.shared() {
+		if s.active != nil && s.active.ready() {
+			return s.active
+		}
+		return nil
+	}
+	for range s.consumers {
+		s.turn++
+		if c := s.consumers[s.turn%len(s.consumers)]; c.ready() {
+			return c
+		}
+	}
+	return nil
+}
+
+func (c *consumer) ready() bool {
+	return c.attached && c.permits > 0 && c.unackedMessages < c.topic.options.MaxUnackedMessages && !c.client.Full()
+}
+
+func (c *consumer) deliver(e *ledger.Entry, indexes ledger.Bits) {
+	s := c.subscription
+	d := cnx.Delivery{
+		LedgerID: e.Position.Ledger, EntryID: e.Position.Entry, Partition: int32(c.topic.name.Partition()),
+		ConsumerEpoch: c.epoch, HasConsumerEpoch: c.hasEpoch, Payload: e.Payload,
+	}
+	if indexes != nil {
+		d.AckSet = indexes.AckSet()
+	}
+	c.permits -= int64(e.NumMessages)
+	if e.NumMessages > 1 {
+		s.sizes[e.Position] = e.BatchSize()
+	}
+	if s.shared() {
+		d.RedeliveryCount = s.redelivered[e.Position]
+		c.unacked[e.Position] = e.NumMessages
+		c.unackedMessages += int(e.NumMessages)
+	}
+	c.topic.counts.delivered += uint64(e.NumMessages)
+	c.client.Message(d)
+}
+
+// nextEntry returns the next entry that may be delivered, and the indexes of it if not all. What is acknowledged, pending or
+// a marker is passed over and costs nobody permits (FC-23).
+func (s *subscription) nextEntry() (e *ledger.Entry, indexes ledger.Bits, found bool) {
+	for {
+		e, found = s.nextAgain()
+		if e == nil && found {
+			e, found = s.nextNew()
+		}
+		if e == nil || !found {
+			return nil, nil, false
+		}
+		if indexes, due := s.due(e); due {
+			return e, indexes, true
+		}
+	}
+}
+
+// nextAgain returns the first entry that is to be delivered again; nil if there is none. known is false if that must be read
+// first.
+func (s *subscription) nextAgain() (e *ledger.Entry, known bool) {
+	for {
+		r, some := s.redeliver.First()
+		if !some {
+			return nil, true
+		}
+		e, to, known := s.lookup(r.From)
+		if !known {
+			return nil, false
+		}
+		switch {
+		case e == nil:
+			s.redeliver.Remove(ledger.Range{From: r.From, To: to})
+		case e.Position.Before(r.To):
+			s.redeliver.Remove(ledger.Range{From: r.From, To: e.Position.Next()})
+			return e, true
+		default:
+			s.redeliver.Remove(r)
+		}
+	}
+}
+
+// nextNew returns the first entry that was not looked at, as nextAgain does.
+func (s *subscription) nextNew() (e *ledger.Entry, known bool) {
+	for {
+		s.read = s.cursor.SkipDone(s.read)
+		if !s.read.Before(s.topic.maxRead()) {
+			return nil, true
+		}
+		e, to, known := s.lookup(s.read)
+		if !known {
+			return nil, false
+		}
+		if e != nil {
+			to = e.Position
+		}
+		s.cursor.Void(ledger.Range{From: s.read, To: to})
+		s.read = to
+		if e != nil {
+			s.read = to.Next()
+			return e, true
+		}
+	}
+}
+
+// due decides what of e the subscription is to be given: nothing, all (nil), or indexes of the batch.
+func (s *subscription) due(e *ledger.Entry) (indexes ledger.Bits, due bool) {
+	p := e.Position
+	restricted, isRestricted := s.given[p]
+	delete(s.given, p)
+	if e.IsMarker {
+		s.cursor.Void(ledger.One(p))
+	}
+	if s.cursor.Done(p) {
+		return nil, false
+	}
+	whole, hidden := s.pending.Hidden(p)
+	if whole {
+		return nil, false
+	}
+	acked := s.cursor.Acked(p)
+	if acked == nil && hidden == nil && !isRestricted {
+		return nil, true
+	}
+	all := ledger.AllBits(e.BatchSize())
+	indexes = all.AndNot(acked).AndNot(hidden)
+	if isRestricted {
+		indexes = indexes.And(restricted)
+	}
+	if indexes.Empty() {
+		return nil, false
+	}
+	if indexes.Count() == e.BatchSize() {
+		return nil, true
+	}
+	return indexes, true
+}
+
+// lookup returns the first entry at or behind at that may be read; or, if it is nil, the position before which there is none.
+// known is false if it must be read from the store: then the read is started, and the subscription dispatches after it.
+func (s *subscription) lookup(at ledger.Position) (e *ledger.Entry, to ledger.Position, known bool) {
+	t := s.topic
+	limit := t.maxRead()
+	if t.cache.covers(at) {
+		return t.cache.find(at, limit), limit, true
+	}
+	if s.ahead.Contains(at) {
+		entries := s.ahead.entries
+		i := sort.Search(len(entries), func(i int) bool { return !entries[i].Position.Before(at) })
+		if i < len(entries) {
+			return &entries[i], s.ahead.To, true
+		}
+		return nil, s.ahead.To, true
+	}
+	s.readAhead(at, limit)
+	return nil, at, false
+}
+
+const (
+	// firstReadKeys is the number of blocks that a subscription reads first, when it does not know their size.
+	firstReadKeys = 4
+	// mostReadKeys bounds the number of blocks of one read.
+	mostReadKeys = 512
+	// readBytes is the size of payloads that a read aims at.
+	readBytes = 512 << 10
+	// retryRead is the pause after a read that failed.
+	retryRead = time.Second
+)
+
+// readAhead reads entries from at on. Nothing at or behind limit is asked for: what lies there now may be aborted and deleted
+// by the time the answer is looked at.
+func (s *subscription) readAhead(at, limit ledger.Position) {
+	if s.reading {
+		return
+	}
+	s.reading = true
+	t, keys := s.topic, s.keysPer
+	t.async(func() {
+		got, err := t.store.entries(t.ctx, t.keys, at, limit, keys)
+		if err != nil && t.ctx.Err() == nil {
+			t.log.Warn().Err(err).Str("sub", s.name).Msg("entries cannot be read, tried again later")
+			select {
+			case <-time.After(retryRead):
+			case <-t.ctx.Done():
+			}
+		}
+		t.post(func(alive bool) {
+			s.reading = false
+			if alive && err == nil {
+				s.took(got)
+			}
+		})
+	})
+}
+
+func (s *subscription) took(got page) {
+	s.ahead = got
+	bytes := 0
+	for i := range got.entries {
+		bytes += len(got.entries[i].Payload) + slotOverhead
+	}
+	switch {
+	case bytes > readBytes:
+		s.keysPer = max(1, s.keysPer/2)
+	case bytes < readBytes/2:
+		s.keysPer = min(mostReadKeys, s.keysPer*2)
+	}
+}

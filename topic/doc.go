@@ -1,0 +1,36 @@
+// Package topic is the embedded persistent topics: producers, subscriptions, and transactions on both, stored in etcd.
+//
+// One topic is an actor: functions are posted to it and run one after the other, on a goroutine that exists only while there
+// is something to run. They touch memory only. At most one write is in flight per topic; everything that waits meanwhile,
+// sends, acknowledgements and ends, is in the next one (a group), one etcd transaction. Answers leave after their group is
+// durable, in order.
+//
+// Invariants:
+//
+//   - Every write compares the mod revision of the topic's owner key, which each load puts anew. So a write that etcd applies
+//     after a reload is refused. An unknown result closes the topic: clients are disconnected, nothing definite is answered,
+//     the next use loads it again.
+//   - A transactional send or acknowledgement compares that the open key of its transaction and participant exists. The
+//     coordinator deletes it with the decision. So nothing is written behind a decision, and no participant is forgotten.
+//     If it does not exist, the coordinator is asked once to register the participant; then the command is refused.
+//   - An end is applied behind all commands that came before it, so the fate of the topic's own writes is known.
+//   - Nobody reads at or behind the first entry of the oldest unresolved transaction. An abort deletes the entries of the
+//     transaction, and its mark with the last of them. So no reader meets an aborted entry, and none has to be remembered.
+//   - An end of a transaction that has nothing here succeeds and stores nothing; a contrary end that comes after the first was
+//     applied is one of these, because a participant keeps no record of ended transactions. While an end is being applied,
+//     a contrary one is refused with *txn.StatusError (O-6).
+//   - Positions are never used twice: the ledger id is the revision at which the load put the owner key.
+//   - Acknowledged entries are deleted when every subscription has acknowledged them and they are older than
+//     Options.Retention, counted from the load for what an earlier load wrote. Without subscriptions age alone counts.
+//
+// The keys are those of keyspace.Topic. Values, all with version byte 1 in front:
+//
+//	e/...                 ledger.Block
+//	m/tail                ledger, entry: 8 bytes each, big endian
+//	m/ledger/<ledger>     entry: 8 bytes, big endian
+//	m/txn/<txn>           mark: positions of the first and the last entry, 16 bytes each, then per producer: uvarint length,
+//	                      name, uvarint highest sequence id
+//	m/sub/.../name        the name, without version byte
+//	m/sub/.../frontier, acked, batch    package cursor
+//	m/sub/.../pending     package pendingack
+package topic

@@ -1,0 +1,139 @@
+package topic
+
+import (
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// endItem applies END_TXN_ON_PARTITION.
+type endItem struct {
+	topic    *Topic
+	id       txn.ID
+	action   txn.Action
+	answer   func(error)
+	err      error
+	commits  bool
+	abortion *abortion // answers in place of the item
+}
+
+func (e *endItem) prepare(g *group) bool {
+	t := e.topic
+	if e.err != nil || e.abortion != nil {
+		return true
+	}
+	if g.isWriting(e.id) || !g.fits(1, 0) {
+		return false
+	}
+	transaction, err := t.buffer.End(e.id, e.action)
+	switch {
+	case err != nil:
+		e.err = err
+	case transaction == nil:
+	case e.action == txn.Abort:
+		e.abortion = t.abort(transaction, e.answer)
+		e.abortion.step(g)
+	case !g.isEnding(e.id):
+		e.commits = true
+		g.ending[e.id] = struct{}{}
+		g.write(clientv3.OpDelete(t.keys.Txn(e.id)))
+		g.count(1, 0)
+	}
+	return true
+}
+
+func (e *endItem) undo() { e.commits = false }
+
+func (e *endItem) done(*group) {
+	if e.abortion != nil {
+		return
+	}
+	if e.commits {
+		e.topic.buffer.Ended(e.id)
+		e.topic.dedup.Commit(e.id)
+		e.topic.counts.committed++
+	}
+	e.answer(e.err)
+}
+
+func (e *endItem) fail(err error) {
+	if e.abortion == nil {
+		e.answer(err)
+	}
+}
+
+// endAckItem applies END_TXN_ON_SUBSCRIPTION.
+type endAckItem struct {
+	topic        *Topic
+	subscription string
+	id           txn.ID
+	action       txn.Action
+	answer       func(error)
+	err          error
+	commit       *ackCommit // answers in place of the item
+	aborts       bool
+}
+
+// ackCommit is a commit that is in the cursor in memory. It is done when the cursor is stored as it is then, and what the
+// transaction held is deleted by the same write.
+type ackCommit struct {
+	id      txn.ID
+	waiters []func(error)
+}
+
+func (e *endAckItem) prepare(g *group) bool {
+	s := e.topic.subscriptions[e.subscription]
+	if e.commit != nil {
+		s.resume(g)
+		return true
+	}
+	if g.isWriting(e.id) || !g.fits(1+cursorOps, 0) {
+		return false
+	}
+	if s == nil || s.gone || !s.pending.Holds(e.id) {
+		return true
+	}
+	running := s.committing(e.id)
+	switch {
+	case running != nil && e.action == txn.Commit:
+		running.waiters = append(running.waiters, e.answer)
+		e.commit = running
+	case running != nil:
+		e.err = &txn.StatusError{ID: e.id, Want: txn.Aborting, Got: txn.Committing}
+	case e.action == txn.Commit && g.isEnding(e.id):
+		e.err = &txn.StatusError{ID: e.id, Want: txn.Committing, Got: txn.Aborting}
+	case e.action == txn.Commit:
+		e.commit = s.commit(e.id, e.answer)
+		s.resume(g)
+	default:
+		e.aborts = true
+		if !g.isEnding(e.id) && s.durable {
+			g.write(clientv3.OpDelete(s.keys.PendingPrefix(e.id), clientv3.WithPrefix()))
+			g.count(1, 0)
+		}
+		g.ending[e.id] = struct{}{}
+	}
+	return true
+}
+
+func (e *endAckItem) undo() { e.aborts = false }
+
+func (e *endAckItem) done(*group) {
+	s := e.topic.subscriptions[e.subscription]
+	if e.commit != nil {
+		if s != nil && !s.durable {
+			s.saved()
+		}
+		return
+	}
+	if e.aborts && s != nil {
+		s.giveBack(s.pending.Release(e.id))
+	}
+	e.answer(e.err)
+}
+
+func (e *endAckItem) fail(err error) {
+	if e.commit == nil {
+		e.answer(err)
+	}
+}

@@ -1,0 +1,48 @@
+package topic
+
+import (
+	"errors"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Error is a refusal with the code that the client is given.
+type Error struct {
+	Code pulsarproto.ServerError
+	Text string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// ServerError is the wire's code of the error.
+func (e *Error) ServerError() pulsarproto.ServerError { return e.Code }
+
+// Errors of this package, to be compared with errors.Is. The others that calls end in are package txn's and topicname's.
+var (
+	// ErrTopicNotFound: no such topic, and it may not be created.
+	ErrTopicNotFound = &Error{pulsarproto.ServerError_TopicNotFound, "Topic not found"}
+	// ErrNamespaceNotFound has the code of a missing topic, as in Pulsar.
+	ErrNamespaceNotFound = &Error{pulsarproto.ServerError_TopicNotFound, "Namespace not found"}
+	// ErrSubscriptionNotFound: no such subscription, and it may not be created.
+	ErrSubscriptionNotFound = &Error{pulsarproto.ServerError_SubscriptionNotFound, "Subscription not found"}
+	// ErrConsumerBusy: the subscription has consumers that do not admit this one.
+	ErrConsumerBusy = &Error{pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected"}
+	// ErrProducerBusy: a live producer has the name.
+	ErrProducerBusy = &Error{pulsarproto.ServerError_ProducerBusy, "Producer with the same name is already connected"}
+	// ErrSubscriptionName: the name of a subscription is empty or reserved. Pulsar answers it with the code of ProducerBusy.
+	// Source: BrokerServiceException.NamingException.
+	ErrSubscriptionName = &Error{pulsarproto.ServerError_ProducerBusy, "Subscription name is empty or reserved"}
+	// ErrProducerFenced: an exclusive producer stands in the way.
+	ErrProducerFenced = &Error{pulsarproto.ServerError_ProducerFenced, "Topic has an exclusive producer"}
+	// ErrPersistence: the store did not do it, or it is unknown whether it did. Safe to repeat behind a reconnect.
+	ErrPersistence = &Error{pulsarproto.ServerError_PersistenceError, "the topic was closed"}
+	// ErrMetadata: the command does not fit what it speaks of.
+	ErrMetadata = &Error{pulsarproto.ServerError_MetadataError, "Consumer not found"}
+)
+
+// transient reports whether a refusal by the coordinator says nothing about the transaction.
+func transient(err error) bool {
+	return errors.Is(err, txn.ErrCoordinatorNotFound) || errors.Is(err, txn.ErrNotReady) ||
+		errors.Is(err, txn.ErrTooManyRequests) || errors.Is(err, txn.ErrUnknownResult)
+}

@@ -1,0 +1,187 @@
+package topic
+
+import (
+	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// openRef names an open key that a group compares.
+type openRef struct {
+	id   txn.ID
+	hash string // of the participant
+}
+
+// group is what one etcd transaction writes.
+type group struct {
+	topic  *Topic
+	number uint64
+	items  []item
+
+	opens map[openRef]struct{} // open keys that must exist
+	// writing and ending keep writes and the end of one transaction out of the same group.
+	writing, ending map[txn.ID]struct{}
+
+	blocks    []*blockDraft
+	lastBlock map[openTxn]int // the newest block of a transaction, or of none
+	marks     map[txn.ID]*markDraft
+	holds     map[holdRef]*pendingack.Held
+	cursors   map[*subscription]*cursor.Changes
+	steps     []*abortStep
+
+	ops     []clientv3.Op
+	opCount int // upper bound of the operations, without those of the cursors
+	bytes   int
+}
+
+// openTxn is a transaction or none.
+type openTxn struct {
+	id    txn.ID
+	inTxn bool
+}
+
+// blockDraft is a block whose entries have no ids yet.
+type blockDraft struct {
+	openTxn
+	sends []*sendItem
+	bytes int
+	block ledger.Block
+}
+
+type markDraft struct {
+	sequences dedup.Sequences
+	first     ledger.Position
+	last      ledger.Position
+}
+
+// holdRef names what a transaction holds on a subscription.
+type holdRef struct {
+	subscription *subscription
+	id           txn.ID
+}
+
+const (
+	// fixedOps are those of the tail and of the name of the ledger before.
+	fixedOps = 2
+	// cursorOps are kept free for the cursor of each subscription that a group touches.
+	cursorOps = 8
+	// maxBlockBytes bounds a block of more than one entry, so that a reader gets what it asks for in small pieces.
+	maxBlockBytes = 256 << 10
+	// opBytes is about what an operation takes beside its value.
+	opBytes = 200
+)
+
+func newGroup(t *Topic) *group {
+	t.groups++
+	return &group{
+		topic:     t,
+		number:    t.groups,
+		opens:     make(map[openRef]struct{}),
+		writing:   make(map[txn.ID]struct{}),
+		ending:    make(map[txn.ID]struct{}),
+		lastBlock: make(map[openTxn]int),
+		marks:     make(map[txn.ID]*markDraft),
+		holds:     make(map[holdRef]*pendingack.Held),
+		cursors:   make(map[*subscription]*cursor.Changes),
+		opCount:   fixedOps,
+	}
+}
+
+// room reports whether ops operations with bytes of values and one more compare fit.
+func (g *group) room(ops, bytes int) bool {
+	maxOps := g.topic.options.MaxTxnOps
+	return g.opCount+ops <= maxOps && len(g.opens)+2 <= maxOps &&
+		g.bytes+bytes+ops*opBytes <= g.topic.options.MaxRequestBytes-requestHeadroom/2
+}
+
+// fits is room, and true for whatever comes first.
+func (g *group) fits(ops, bytes int) bool {
+	return len(g.items) == 0 && len(g.ops) == 0 || g.room(ops, bytes)
+}
+
+func (g *group) count(ops, bytes int) {
+	g.opCount += ops
+	g.bytes += bytes + ops*opBytes
+}
+
+func (g *group) write(op clientv3.Op) { g.ops = append(g.ops, op) }
+
+// require makes the group depend on id being open and registered.
+func (g *group) require(ref openRef) {
+	g.opens[ref] = struct{}{}
+	g.writing[ref.id] = struct{}{}
+}
+
+func (g *group) isEnding(id txn.ID) bool {
+	_, found := g.ending[id]
+	return found
+}
+
+func (g *group) isWriting(id txn.ID) bool {
+	_, found := g.writing[id]
+	return found
+}
+
+// touch makes the group write what changed in the cursor of s.
+func (g *group) touch(s *subscription) {
+	if _, found := g.cursors[s]; !found && s.durable {
+		g.cursors[s] = nil
+		g.count(cursorOps, 0)
+	}
+}
+
+// hold notes what an acknowledgement added.
+func (g *group) hold(s *subscription, id txn.ID) *pendingack.Held {
+	ref := holdRef{s, id}
+	held := g.holds[ref]
+	if held == nil {
+		held = &pendingack.Held{}
+		g.holds[ref] = held
+		g.count(1, 0)
+	}
+	return held
+}
+
+// place gives a send its place in the log: behind all that its producer sent before, and in a block of its transaction.
+func (g *group) place(s *sendItem) {
+	key := openTxn{s.msg.Txn, s.msg.InTxn}
+	size := len(s.msg.Payload) + len(s.producer.name) + ledger.EntryOverhead
+	i, found := g.lastBlock[key]
+	if !found || i < s.producer.placedIn(g) || g.blocks[i].bytes+size > maxBlockBytes {
+		i = len(g.blocks)
+		g.blocks = append(g.blocks, &blockDraft{openTxn: key})
+		g.lastBlock[key] = i
+		g.count(1, ledger.BlockOverhead)
+	}
+	s.draft, s.index = g.blocks[i], len(g.blocks[i].sends)
+	g.blocks[i].sends = append(g.blocks[i].sends, s)
+	g.blocks[i].bytes += size
+	s.producer.placed(g, i)
+	g.count(0, size)
+}
+
+// mark makes the group write the mark of a transaction that sends.
+func (g *group) mark(id txn.ID) *markDraft {
+	m := g.marks[id]
+	if m == nil {
+		m = &markDraft{sequences: make(dedup.Sequences)}
+		for name, highest := range g.topic.dedup.In(id) {
+			m.sequences[name] = highest
+			g.count(0, len(name)+16)
+		}
+		g.marks[id] = m
+		g.count(1, 32)
+	}
+	return m
+}
+
+// fail answers that nothing is known of what the group held.
+func (g *group) fail(err error) {
+	for _, it := range g.items {
+		it.fail(err)
+	}
+}

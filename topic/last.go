@@ -1,0 +1,181 @@
+package topic
+
+import (
+	"context"
+	"sort"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+)
+
+// lastVisible is the answer to the last search for the last entry that can be read, and how far could be read then.
+type lastVisible struct {
+	known bool
+	limit ledger.Position
+	id    *pulsarproto.MessageIdData
+}
+
+// findLast finds the last entry that can really be delivered (FC-20, FC-21). then runs in the topic, maybe later.
+func (t *Topic) findLast(then func(*pulsarproto.MessageIdData, error)) {
+	limit := t.maxRead()
+	if t.lastVisible.known && t.lastVisible.limit == limit {
+		then(t.lastVisible.id, nil)
+		return
+	}
+	if e := t.cache.before(limit); e != nil {
+		t.foundLast(limit, e, then)
+		return
+	}
+	from := limit
+	if t.cache.from.Before(from) {
+		from = t.cache.from
+	}
+	ledgers := t.extents(from)
+	t.async(func() {
+		e, err := t.store.lastEntry(t.ctx, t.keys, ledgers)
+		t.ask(func(alive bool) {
+			if !alive || err != nil {
+				then(nil, ErrPersistence)
+				return
+			}
+			t.foundLast(limit, e, then)
+		})
+	})
+}
+
+func (t *Topic) foundLast(limit ledger.Position, e *ledger.Entry, then func(*pulsarproto.MessageIdData, error)) {
+	id := t.messageID(ledger.Position{Ledger: none}, -1) // -1:-1, nothing
+	if e != nil {
+		batchIndex := int32(-1)
+		if e.IsBatch {
+			batchIndex = int32(e.NumMessages) - 1
+		}
+		id = t.messageID(e.Position.Next(), batchIndex)
+	}
+	t.lastVisible = lastVisible{known: true, limit: limit, id: id}
+	then(id, nil)
+}
+
+// extent is the part of a ledger that is looked at.
+type extent struct {
+	ledger uint64
+	end    uint64 // entry ids lie before it
+}
+
+// extents returns every ledger that may have entries before limit, in order.
+func (t *Topic) extents(limit ledger.Position) []extent {
+	var out []extent
+	for _, l := range append(t.ledgers[:len(t.ledgers):len(t.ledgers)], earlierLedger{t.ledger, t.next - 1}) {
+		end := l.last + 1
+		if l.id == limit.Ledger {
+			end = min(end, limit.Entry)
+		}
+		if l.id <= limit.Ledger && end > 0 {
+			out = append(out, extent{l.id, end})
+		}
+	}
+	return out
+}
+
+// lastEntry returns the last entry of ledgers, or nil. It asks for the first key behind a place only, which costs etcd the
+// same however many keys there are.
+func (s store) lastEntry(ctx context.Context, keys keyspace.Topic, ledgers []extent) (*ledger.Entry, error) {
+	for i := len(ledgers) - 1; i >= 0; i-- {
+		last, found, err := s.lastBlock(ctx, keys, ledgers[i])
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		got, err := s.entries(ctx, keys, last, last.Next(), 1)
+		if err != nil {
+			return nil, err
+		}
+		for j := len(got.entries) - 1; j >= 0; j-- {
+			if !got.entries[j].IsMarker {
+				return &got.entries[j], nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (s store) lastBlock(ctx context.Context, keys keyspace.Topic, x extent) (last ledger.Position, found bool, err error) {
+	end := ledger.Position{Ledger: x.ledger, Entry: x.end}
+	// empty is a place behind which nothing is.
+	empty := x.end
+	for window := uint64(1); !found; window *= 2 {
+		from := x.end - min(window, x.end)
+		if last, found, err = s.blockAt(ctx, keys, ledger.Position{Ledger: x.ledger, Entry: from}, end); err != nil {
+			return last, false, err
+		}
+		if !found {
+			if from == 0 {
+				return last, false, nil
+			}
+			empty = from
+		}
+	}
+	for last.Entry+1 < empty {
+		middle := last.Entry + 1 + (empty-last.Entry-1)/2
+		block, later, err := s.blockAt(ctx, keys, ledger.Position{Ledger: x.ledger, Entry: middle}, end)
+		switch {
+		case err != nil:
+			return last, false, err
+		case later:
+			last = block
+		default:
+			empty = middle
+		}
+	}
+	return last, true, nil
+}
+
+// findTime finds the first entry that was published at millis or later, or the end of what can be read. Publish times are
+// taken to grow, as Pulsar's own search takes them. then runs in the topic, maybe later.
+// Source: OpFindNewest.
+func (t *Topic) findTime(millis uint64, then func(ledger.Position, error)) {
+	limit := t.maxRead()
+	ledgers := t.extents(limit)
+	t.async(func() {
+		p, err := t.store.publishedAt(t.ctx, t.keys, ledgers, limit, millis)
+		t.ask(func(alive bool) {
+			if !alive || err != nil {
+				then(ledger.Position{}, ErrPersistence)
+				return
+			}
+			then(p, nil)
+		})
+	})
+}
+
+func (s store) publishedAt(ctx context.Context, keys keyspace.Topic, ledgers []extent, limit ledger.Position, millis uint64) (ledger.Position, error) {
+	for _, x := range ledgers {
+		var failed error
+		// read returns the first block at or behind an entry id of the ledger.
+		read := func(entry uint64) []ledger.Entry {
+			end := ledger.Position{Ledger: x.ledger, Entry: x.end}
+			got, err := s.entries(ctx, keys, ledger.Position{Ledger: x.ledger, Entry: entry}, end, 1)
+			if err != nil {
+				failed = err
+			}
+			return got.entries
+		}
+		at := sort.Search(int(x.end), func(entry int) bool {
+			entries := read(uint64(entry))
+			return len(entries) == 0 || entries[len(entries)-1].PublishTime >= millis
+		})
+		entries := read(uint64(at))
+		if failed != nil {
+			return ledger.Position{}, failed
+		}
+		for i := range entries {
+			if entries[i].PublishTime >= millis {
+				return entries[i].Position, nil
+			}
+		}
+	}
+	return limit, nil
+}

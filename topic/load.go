@@ -1,0 +1,257 @@
+package topic
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
+	"github.com/pulsar-tc/pulsar-tc/topic/txnbuffer"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// read loads a topic: it takes the fence first, then reads what is behind m/. No entry is read and no history replayed.
+func (ts *Topics) read(ctx context.Context, name topicname.Name, create bool) (*Topic, error) {
+	id, err := ts.identify(ctx, name, create)
+	if err != nil {
+		return nil, err
+	}
+	keys := ts.options.Keys.Topic(id)
+	fence, err := ts.store.put(ctx, keys.Owner(), name.String())
+	if err != nil {
+		return nil, err
+	}
+	t := ts.newTopic(name, keys, fence)
+	l := loader{topic: t, subscriptions: make(map[uint64]*storedSubscription)}
+	if err := ts.store.scanPrefix(ctx, keys.MetaPrefix(), l.take); err != nil {
+		t.cancel()
+		return nil, err
+	}
+	if err := l.finish(); err != nil {
+		t.cancel()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64) *Topic {
+	t := &Topic{
+		name: name, fullName: name.String(), options: &ts.options, keys: keys, store: ts.store, registry: ts,
+		log:   ts.options.Log.With().Str("topic", name.String()).Logger(),
+		fence: fence, ledger: uint64(fence),
+		buffer: txnbuffer.New(), dedup: dedup.New(false),
+		unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
+		producers: make(map[string]*producer), subscriptions: make(map[string]*subscription), creating: make(map[string]bool),
+	}
+	t.hash = t.participant().Hash()
+	t.ctx, t.cancel = context.WithCancel(ts.ctx)
+	t.settle = t.round
+	t.cache = cache{budget: &ts.budget, from: t.end()}
+	t.first = t.end()
+	t.trim.marks = []endMark{{ts.options.Now(), t.end()}}
+	return t
+}
+
+// loader gathers the stored state of a topic.
+type loader struct {
+	topic         *Topic
+	tail          *ledger.Position
+	marks         []storedMark
+	subscriptions map[uint64]*storedSubscription
+}
+
+type storedMark struct {
+	id    txn.ID
+	first ledger.Position
+	last  ledger.Position
+	dedup dedup.Sequences
+}
+
+type storedSubscription struct {
+	name     string
+	frontier []byte
+	buckets  []cursor.BucketValue
+	partials []cursor.PartialValue
+	pending  []storedPending
+}
+
+type storedPending struct {
+	id     txn.ID
+	number uint64
+	held   pendingack.Held
+}
+
+func (l *loader) take(key, value []byte) error {
+	if err := l.takeValue(key, value); err != nil {
+		return &txn.CorruptError{Key: string(key), Reason: err.Error()}
+	}
+	return nil
+}
+
+var errUnknownKey = errors.New("no key of this layout")
+
+func (l *loader) takeValue(key, value []byte) error {
+	keys := l.topic.keys
+	text := string(key)
+	switch {
+	case text == keys.Tail():
+		tail, err := decodePosition(value)
+		l.tail = &tail
+		return err
+	case strings.HasPrefix(text, keys.LedgerPrefix()):
+		id, ok := keys.ParseLedger(key)
+		last, err := decodeLast(value)
+		if !ok {
+			return errUnknownKey
+		}
+		l.topic.ledgers = append(l.topic.ledgers, earlierLedger{id, last})
+		return err
+	case strings.HasPrefix(text, keys.TxnPrefix()):
+		id, ok := keys.ParseTxn(key)
+		if !ok {
+			return errUnknownKey
+		}
+		mark, err := decodeMark(value)
+		mark.id = id
+		l.marks = append(l.marks, mark)
+		return err
+	}
+	id, rest, ok := keys.ParseSubscription(key)
+	if !ok {
+		return errUnknownKey
+	}
+	s := l.subscriptions[id]
+	if s == nil {
+		s = &storedSubscription{}
+		l.subscriptions[id] = s
+	}
+	return s.take(rest, value)
+}
+
+func (s *storedSubscription) take(key string, value []byte) error {
+	kind, rest, _ := strings.Cut(key, "/")
+	switch kind {
+	case "name":
+		s.name = string(value)
+		return nil
+	case "frontier":
+		s.frontier = value
+		return nil
+	case "pending":
+		id, number, ok := keyspace.ParsePending(rest)
+		if !ok {
+			return errUnknownKey
+		}
+		held, err := pendingack.Decode(value)
+		s.pending = append(s.pending, storedPending{id, number, held})
+		return err
+	}
+	a, b, ok := keyspace.ParsePair(rest)
+	switch {
+	case ok && kind == "acked":
+		s.buckets = append(s.buckets, cursor.BucketValue{Bucket: cursor.Bucket{Ledger: a, Index: b}, Value: value})
+	case ok && kind == "batch":
+		s.partials = append(s.partials, cursor.PartialValue{Position: ledger.Position{Ledger: a, Entry: b}, Value: value})
+	default:
+		return errUnknownKey
+	}
+	return nil
+}
+
+func (l *loader) finish() error {
+	t := l.topic
+	slices.SortFunc(t.ledgers, func(a, b earlierLedger) int {
+		return ledger.Position{Ledger: a.id}.Compare(ledger.Position{Ledger: b.id})
+	})
+	if n := len(t.ledgers); l.tail != nil && (n == 0 || t.ledgers[n-1].id != l.tail.Ledger) {
+		before := earlierLedger{l.tail.Ledger, l.tail.Entry}
+		t.ledgers, t.unnamed = append(t.ledgers, before), &before
+	}
+	if len(t.ledgers) > 0 {
+		t.first = ledger.Position{Ledger: t.ledgers[0].id}
+	}
+	slices.SortFunc(l.marks, func(a, b storedMark) int { return a.first.Compare(b.first) })
+	for _, m := range l.marks {
+		t.buffer.Restore(m.id, m.first, m.last)
+		t.dedup.Restore(m.id, m.dedup)
+	}
+	for id, stored := range l.subscriptions {
+		s, err := stored.restore(t, id)
+		if err != nil {
+			return &txn.CorruptError{Key: t.keys.Subscription(id).Prefix(), Reason: err.Error()}
+		}
+		t.subscriptions[s.name] = s
+		t.nextSubID = max(t.nextSubID, id+1)
+	}
+	return nil
+}
+
+func (stored *storedSubscription) restore(t *Topic, id uint64) (*subscription, error) {
+	if stored.name == "" || stored.frontier == nil {
+		return nil, errors.New("subscription without name or frontier")
+	}
+	c, err := cursor.Restore(stored.frontier)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range stored.buckets {
+		if err := c.RestoreBucket(b.Bucket, b.Value); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range stored.partials {
+		if err := c.RestorePartial(p.Position, p.Value); err != nil {
+			return nil, err
+		}
+	}
+	s := t.newSubscription(stored.name, true, c)
+	s.keys = t.keys.Subscription(id)
+	for _, p := range stored.pending {
+		s.pending.Restore(p.id, p.held)
+		s.nextPending = max(s.nextPending, p.number+1)
+	}
+	return s, nil
+}
+
+func (m *markDraft) encode() []byte {
+	out := append(encodePosition(m.first), encodePosition(m.last)[1:]...)
+	for _, name := range m.sequences.Producers() {
+		out = binary.AppendUvarint(out, uint64(len(name)))
+		out = append(out, name...)
+		out = binary.AppendUvarint(out, m.sequences[name])
+	}
+	return out
+}
+
+func decodeMark(value []byte) (storedMark, error) {
+	m := storedMark{dedup: make(dedup.Sequences)}
+	if len(value) < 33 || value[0] != 1 {
+		return m, fmt.Errorf("mark of a transaction of %d bytes", len(value))
+	}
+	m.first = ledger.Position{Ledger: binary.BigEndian.Uint64(value[1:]), Entry: binary.BigEndian.Uint64(value[9:])}
+	m.last = ledger.Position{Ledger: binary.BigEndian.Uint64(value[17:]), Entry: binary.BigEndian.Uint64(value[25:])}
+	rest := value[33:]
+	for len(rest) > 0 {
+		length, n := binary.Uvarint(rest)
+		if n <= 0 || length > uint64(len(rest)-n) {
+			return m, errors.New("mark of a transaction ends within a name")
+		}
+		name := string(rest[n : n+int(length)])
+		rest = rest[n+int(length):]
+		highest, n := binary.Uvarint(rest)
+		if n <= 0 {
+			return m, errors.New("mark of a transaction ends within a sequence id")
+		}
+		m.dedup[name] = highest
+		rest = rest[n:]
+	}
+	return m, nil
+}

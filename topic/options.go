@@ -1,0 +1,102 @@
+package topic
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Registrar registers participants with the coordinators, wherever those are.
+type Registrar interface {
+	// Count is the number of coordinators.
+	Count() uint64
+	// AddParticipants registers participants with id in the name of caller. It does not block; done is called exactly once.
+	// A nil error means that they are registered and id was open then.
+	AddParticipants(ctx context.Context, id txn.ID, caller cnx.Caller, participants []txn.Participant, done func(error))
+}
+
+// Late says what happens to a SEND whose transaction is not open.
+type Late uint8
+
+// The values of transactionLateSendPolicy.
+const (
+	LateReject Late = iota // NotAllowedError
+	LateDrop               // a receipt with position -1:-1, and nothing stored
+)
+
+// Options say how topics behave. Zero numbers and durations mean the default.
+type Options struct {
+	KV        clientv3.KV
+	Keys      keyspace.Space
+	Registrar Registrar
+	Log       zerolog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
+	// MaxTxnOps bounds the operations of one etcd transaction, compares, then and else each. Default 128.
+	MaxTxnOps int
+	// MaxRequestBytes bounds the bytes of one etcd transaction. Default 1.5 MiB.
+	MaxRequestBytes int
+	// MaxMessageSize bounds one payload, in bytes. Default: what fits a request.
+	MaxMessageSize int
+	// StoreTimeout bounds one call of the store. Default 10 s. A write that takes longer has an unknown result.
+	StoreTimeout time.Duration
+	// LoadTimeout bounds a load with its repeats. Default 20 s.
+	LoadTimeout time.Duration
+	// Wrote, if set, is told the bytes of every write.
+	Wrote func(bytes int)
+	// Admit, if set, is asked before sends and acknowledgements are stored; its error is their answer. Ends are not asked for.
+	Admit func() error
+
+	// AllowAutoTopicCreation lets the first use create a topic. Source: broker.conf allowAutoTopicCreation.
+	AllowAutoTopicCreation bool
+	// AutoPartitions is the number of partitions of such a topic; 0 makes it a plain one.
+	// Source: broker.conf allowAutoTopicCreationType, defaultNumPartitions.
+	AutoPartitions int
+	// AllowAutoSubscriptionCreation lets the first use create a subscription.
+	AllowAutoSubscriptionCreation bool
+	// LateSend is transactionLateSendPolicy.
+	LateSend Late
+	// Retention is how long an entry is kept at least, also if nobody needs it. Default 10 minutes, the time after which
+	// Pulsar may close, and then delete, a ledger. Source: broker.conf managedLedgerMinLedgerRolloverTimeMinutes.
+	Retention time.Duration
+	// TrimInterval is the time between looks at what may be deleted. Default 30 s.
+	TrimInterval time.Duration
+	// CacheBytes bounds the recent entries that all topics together keep in memory. Default 64 MiB.
+	CacheBytes int64
+	// MaxUnackedMessages bounds what one Shared consumer has unacknowledged, in messages. Default 50000.
+	// Source: broker.conf maxUnackedMessagesPerConsumer.
+	MaxUnackedMessages int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	setDefault(&o.MaxTxnOps, 128)
+	setDefault(&o.MaxRequestBytes, 3<<19)
+	setDefault(&o.MaxMessageSize, o.MaxRequestBytes-requestHeadroom)
+	o.MaxMessageSize = min(o.MaxMessageSize, o.MaxRequestBytes-requestHeadroom)
+	setDefault(&o.StoreTimeout, 10*time.Second)
+	setDefault(&o.LoadTimeout, 20*time.Second)
+	setDefault(&o.Retention, 10*time.Minute)
+	setDefault(&o.TrimInterval, 30*time.Second)
+	setDefault(&o.CacheBytes, 64<<20)
+	setDefault(&o.MaxUnackedMessages, 50000)
+	return o
+}
+
+func setDefault[T int | int64 | time.Duration](value *T, otherwise T) {
+	if *value == 0 {
+		*value = otherwise
+	}
+}
+
+// requestHeadroom is what a request needs beside the payload of one message: keys, compares, the mark, the tail.
+const requestHeadroom = 64 << 10

@@ -1,0 +1,179 @@
+package topic
+
+import (
+	"fmt"
+	"math"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
+)
+
+// seekItem resets a cursor. What transactions hold stays held, and their commit acknowledges it.
+type seekItem struct {
+	subscription *subscription
+	to           ledger.Position
+	acked        *pendingack.Hold // indexes of the batch at to that are not wanted
+	answer       func(error)
+}
+
+// Seek implements cnx.Consumer.
+func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
+	t := c.topic
+	t.ask(func(alive bool) {
+		switch {
+		case !alive:
+			done(ErrPersistence)
+		case !c.attached:
+			done(ErrMetadata)
+		case cmd.MessageId != nil:
+			c.subscription.disconnectAll()
+			c.seekID(cmd.GetMessageId(), done)
+		case cmd.MessagePublishTime != nil:
+			c.subscription.disconnectAll()
+			t.findTime(cmd.GetMessagePublishTime(), func(p ledger.Position, err error) {
+				if err != nil {
+					done(err)
+					return
+				}
+				t.queue.push(&seekItem{subscription: c.subscription, to: p, answer: done})
+			})
+		default:
+			done(fmt.Errorf("%w: seek without message id and publish time", ErrMetadata))
+		}
+	})
+}
+
+// disconnectAll takes all consumers away before a seek: no message may follow (minimal-broker.md 9). A subscription that ends
+// with its consumers stays for a while, because they come again.
+func (s *subscription) disconnectAll() {
+	s.seeking = true
+	s.disconnect(nil)
+}
+
+func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
+	t, s := c.topic, c.subscription
+	to := t.seekPosition(id)
+	if len(id.GetAckSet()) == 0 || !t.exists(to) {
+		t.queue.push(&seekItem{subscription: s, to: to, answer: done})
+		return
+	}
+	holds := []pendingack.Hold{{Position: to}}
+	s.resolve([]*pulsarproto.MessageIdData{id}, holds, func(err error) {
+		if err != nil {
+			done(err)
+			return
+		}
+		t.queue.push(&seekItem{subscription: s, to: to, acked: &holds[0], answer: done})
+	})
+}
+
+// seekPosition returns the position that id names, moved to the nearest one that can be read.
+//
+// Source: MessageId.earliest is -1:-1, MessageId.latest is Long.MAX_VALUE twice.
+func (t *Topic) seekPosition(id *pulsarproto.MessageIdData) ledger.Position {
+	p := ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}
+	if p.Ledger > math.MaxInt64 {
+		return t.oldest()
+	}
+	if p.Entry > math.MaxInt64 {
+		p.Entry = 0
+	}
+	if p.Before(t.oldest()) {
+		return t.oldest()
+	}
+	if limit := t.maxRead(); limit.Before(p) {
+		return limit
+	}
+	return p
+}
+
+func (i *seekItem) prepare(g *group) bool {
+	s := i.subscription
+	if s.gone {
+		return true
+	}
+	if !g.fits(cursorOps, 0) {
+		return false
+	}
+	s.cursor.Reset(i.to)
+	if i.acked != nil {
+		s.ack(*i.acked)
+	}
+	s.rewind()
+	clear(s.redelivered)
+	g.touch(s)
+	return true
+}
+
+func (i *seekItem) undo() {}
+
+func (i *seekItem) done(*group) {
+	i.subscription.seeking = false
+	i.answer(nil)
+}
+
+func (i *seekItem) fail(err error) { i.answer(err) }
+
+// unsubscribeItem deletes a subscription with all it has.
+type unsubscribeItem struct {
+	subscription *subscription
+	by           *consumer
+	answer       func(error)
+}
+
+// Unsubscribe implements cnx.Consumer.
+func (c *consumer) Unsubscribe(force bool, done func(error)) {
+	t, s := c.topic, c.subscription
+	t.ask(func(alive bool) {
+		switch {
+		case !alive:
+			done(ErrPersistence)
+		case !c.attached:
+			done(ErrMetadata)
+		case len(s.consumers) > 1 && !force:
+			done(fmt.Errorf("%w: subscription %s has other consumers", errConnected, s.name))
+		default:
+			t.queue.push(&unsubscribeItem{subscription: s, by: c, answer: done})
+		}
+	})
+}
+
+// errConnected has the code that Pulsar answers when a subscription is in use.
+var errConnected = &Error{pulsarproto.ServerError_MetadataError, "Unconnected or shared consumer attempting to unsubscribe"}
+
+func (i *unsubscribeItem) prepare(g *group) bool {
+	s := i.subscription
+	if s.gone {
+		return true
+	}
+	for ref := range g.holds {
+		if ref.subscription == s {
+			return false
+		}
+	}
+	if _, touched := g.cursors[s]; touched || len(s.commits) > 0 || !g.fits(1, 0) {
+		return false
+	}
+	s.gone = true
+	if s.durable {
+		g.write(clientv3.OpDelete(s.keys.Prefix(), clientv3.WithPrefix()))
+		g.count(1, 0)
+	}
+	return true
+}
+
+func (i *unsubscribeItem) undo() { i.subscription.gone = false }
+
+func (i *unsubscribeItem) done(*group) {
+	s := i.subscription
+	if s.topic.subscriptions[s.name] == s {
+		delete(s.topic.subscriptions, s.name)
+	}
+	s.disconnect(i.by)
+	i.answer(nil)
+}
+
+func (i *unsubscribeItem) fail(err error) { i.answer(err) }

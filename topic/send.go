@@ -1,0 +1,139 @@
+package topic
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// none is the position in a receipt that stands for nothing newly stored: -1:-1 on the wire.
+// Source: Producer.MessagePublishContext, duplicates.
+const none = ^uint64(0)
+
+// sendItem is one SEND.
+type sendItem struct {
+	producer *producer
+	msg      cnx.Send
+
+	err       error // refused
+	dropped   bool  // a receipt, nothing stored
+	duplicate bool
+	asked     bool // the coordinator was asked
+	waiting   bool // for its answer
+	draft     *blockDraft
+	index     int // in the draft
+}
+
+// check refuses what can be refused without looking at anything else.
+func (s *sendItem) check() {
+	options := s.producer.topic.options
+	if len(s.msg.Payload) > options.MaxMessageSize {
+		s.err = fmt.Errorf("%w: message of %d bytes, at most %d", txn.ErrNotAllowed, len(s.msg.Payload), options.MaxMessageSize)
+	} else if options.Admit != nil {
+		s.err = options.Admit()
+	}
+}
+
+// refuse answers the send with err, or drops it if the settings say so.
+func (s *sendItem) refuse(err error) {
+	if errors.Is(err, txn.ErrNotAllowed) && s.producer.topic.options.LateSend == LateDrop {
+		s.dropped = true
+	} else {
+		s.err = err
+	}
+	s.producer.topic.counts.late++
+}
+
+// open returns the open key that the send depends on.
+func (s *sendItem) open() (openRef, bool) {
+	return openRef{s.msg.Txn, s.producer.topic.hash}, s.msg.InTxn && s.err == nil && !s.dropped
+}
+
+func (s *sendItem) prepare(g *group) bool {
+	if s.err != nil || s.dropped {
+		return true
+	}
+	if s.repeated() {
+		s.duplicate = true
+		return true
+	}
+	if s.msg.InTxn && g.isEnding(s.msg.Txn) || !g.fits(3, len(s.msg.Payload)+len(s.producer.name)+ledger.EntryOverhead) {
+		return false
+	}
+	if s.msg.InTxn {
+		ref := openRef{s.msg.Txn, s.producer.topic.hash}
+		g.require(ref)
+		mark := g.mark(s.msg.Txn)
+		if s.lastChunk() {
+			mark.sequences.Raise(s.producer.name, s.highest())
+		}
+	}
+	g.place(s)
+	return true
+}
+
+// repeated reports whether the send is stored already.
+func (s *sendItem) repeated() bool {
+	if !s.lastChunk() {
+		return false
+	}
+	if s.msg.InTxn {
+		highest, found := s.producer.stored[s.msg.Txn]
+		return found && s.msg.SequenceID <= highest
+	}
+	return s.producer.topic.dedup.Duplicate(s.producer.name, s.msg.SequenceID)
+}
+
+// lastChunk reports whether sequence ids count: the chunks of a message share one, which is tested with the last.
+func (s *sendItem) lastChunk() bool {
+	m := s.msg.Metadata
+	return !s.msg.IsChunk || m == nil || m.GetChunkId() == m.GetNumChunksFromMsg()-1
+}
+
+func (s *sendItem) highest() uint64 { return max(s.msg.SequenceID, s.msg.HighestSequenceID) }
+
+func (s *sendItem) entry(p ledger.Position) ledger.Entry {
+	e := ledger.Entry{
+		Position: p, Txn: s.msg.Txn, InTxn: s.msg.InTxn, IsMarker: s.msg.Marker, IsChunk: s.msg.IsChunk,
+		SequenceID: s.msg.SequenceID, HighestSequenceID: s.highest(), NumMessages: uint32(max(1, s.msg.NumMessages)),
+		Producer: s.producer.name, Payload: s.msg.Payload,
+	}
+	if m := s.msg.Metadata; m != nil {
+		e.PublishTime = m.GetPublishTime()
+		if m.NumMessagesInBatch != nil {
+			e.IsBatch, e.NumMessages = true, uint32(max(1, m.GetNumMessagesInBatch()))
+		}
+	}
+	return e
+}
+
+func (s *sendItem) undo() { s.duplicate, s.draft = false, nil }
+
+func (s *sendItem) done(*group) {
+	p := s.producer
+	if s.draft != nil && s.lastChunk() {
+		if s.msg.InTxn {
+			p.topic.dedup.StoredIn(s.msg.Txn, p.name, s.highest())
+		} else {
+			p.topic.dedup.Stored(p.name, s.highest())
+		}
+	}
+	if !p.attached {
+		return
+	}
+	switch {
+	case s.err != nil:
+		p.client.SendError(s.highest(), s.err)
+	case s.dropped || s.duplicate:
+		p.client.Receipt(s.msg.SequenceID, s.msg.HighestSequenceID, none, none)
+	default:
+		at := s.draft.block.Entries[s.index].Position
+		p.client.Receipt(s.msg.SequenceID, s.msg.HighestSequenceID, at.Ledger, at.Entry)
+	}
+}
+
+// fail answers nothing: the client is disconnected and sends again.
+func (s *sendItem) fail(error) {}

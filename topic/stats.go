@@ -1,0 +1,89 @@
+package topic
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+)
+
+// counts are what a topic counted since it was loaded.
+type counts struct {
+	names     uint64 // producer names made
+	messages  uint64
+	bytes     uint64
+	delivered uint64
+	committed uint64
+	aborted   uint64
+	late      uint64
+}
+
+func (c *counts) stored(e *ledger.Entry) {
+	c.messages += uint64(e.NumMessages)
+	c.bytes += uint64(len(e.Payload))
+}
+
+// Stats tells what a loaded topic does. Counters start at its load.
+type Stats struct {
+	Topic                 string
+	Producers             int
+	Subscriptions         int
+	Consumers             int
+	MessagesIn            uint64
+	BytesIn               uint64
+	MessagesOut           uint64
+	TransactionsCommitted uint64
+	TransactionsAborted   uint64
+	TransactionsOpen      int    // unresolved on this topic
+	LateSends             uint64 // refused or dropped, because their transaction was not open
+	PendingAckEntries     int    // entries that open transactions acknowledged, over all subscriptions
+	LastPosition          string // ledger:entry of the last entry
+	MaxReadPosition       string // position behind the last that may be read
+}
+
+// Stats returns what every loaded topic does, by name.
+func (ts *Topics) Stats(ctx context.Context) []Stats {
+	var out []Stats
+	for _, t := range ts.all() {
+		one := make(chan Stats, 1)
+		t.ask(func(alive bool) {
+			if !alive {
+				close(one)
+				return
+			}
+			one <- t.stats()
+		})
+		select {
+		case s, open := <-one:
+			if open {
+				out = append(out, s)
+			}
+		case <-ctx.Done():
+			return out
+		}
+	}
+	slices.SortFunc(out, func(a, b Stats) int { return strings.Compare(a.Topic, b.Topic) })
+	return out
+}
+
+func (t *Topic) stats() Stats {
+	s := Stats{
+		Topic: t.fullName, Producers: len(t.producers), Subscriptions: len(t.subscriptions),
+		MessagesIn: t.counts.messages, BytesIn: t.counts.bytes, MessagesOut: t.counts.delivered,
+		TransactionsCommitted: t.counts.committed, TransactionsAborted: t.counts.aborted, TransactionsOpen: t.buffer.Len(),
+		LateSends: t.counts.late, MaxReadPosition: t.maxRead().String(),
+	}
+	last := ledger.Position{Ledger: t.ledger, Entry: t.next - 1}
+	if n := len(t.ledgers); t.next == 0 && n > 0 {
+		last = ledger.Position{Ledger: t.ledgers[n-1].id, Entry: t.ledgers[n-1].last}
+	}
+	if t.next > 0 || len(t.ledgers) > 0 {
+		s.LastPosition = last.String()
+	}
+	for _, sub := range t.subscriptions {
+		s.Consumers += len(sub.consumers)
+		s.PendingAckEntries += sub.pending.Entries()
+	}
+	return s
+}

@@ -1,0 +1,132 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// store is etcd with a bound on every call.
+type store struct {
+	kv      clientv3.KV
+	timeout time.Duration
+}
+
+func (s store) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	got, err := s.kv.Get(ctx, key, options...)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return got, nil
+}
+
+func (s store) put(ctx context.Context, key, value string) (revision int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	put, err := s.kv.Put(ctx, key, value)
+	if err != nil {
+		return 0, fmt.Errorf("write %s: %w", key, err)
+	}
+	return put.Header.Revision, nil
+}
+
+func (s store) txn(ctx context.Context, compares []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.kv.Txn(ctx).If(compares...).Then(then...).Else(otherwise...).Commit()
+}
+
+// pageKeys is the number of keys that one read of many small values asks for.
+const pageKeys = 1000
+
+// scan visits every key from key on that lies before end, page by page. The pages may be of different revisions.
+func (s store) scan(ctx context.Context, key, end string, visit func(key, value []byte) error, options ...clientv3.OpOption) error {
+	options = append(options, clientv3.WithRange(end), clientv3.WithLimit(pageKeys))
+	for {
+		got, err := s.get(ctx, key, options...)
+		if err != nil {
+			return err
+		}
+		for _, kv := range got.Kvs {
+			if err := visit(kv.Key, kv.Value); err != nil {
+				return err
+			}
+		}
+		if !got.More || len(got.Kvs) == 0 {
+			return nil
+		}
+		key = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
+	}
+}
+
+func (s store) scanPrefix(ctx context.Context, prefix string, visit func(key, value []byte) error, options ...clientv3.OpOption) error {
+	return s.scan(ctx, prefix, clientv3.GetPrefixRangeEnd(prefix), visit, options...)
+}
+
+// page is entries as read from the store: all there are from From on that lie before To.
+type page struct {
+	ledger.Range
+	entries []ledger.Entry
+}
+
+// entries reads blocks from the first one that reaches from, up to maxKeys of them, and nothing at or behind limit.
+func (s store) entries(ctx context.Context, keys keyspace.Topic, from, limit ledger.Position, maxKeys int64) (page, error) {
+	key := keys.Entries(from.Ledger, from.Entry)
+	got, err := s.get(ctx, key, clientv3.WithRange(keys.Entries(limit.Ledger, limit.Entry)), clientv3.WithLimit(maxKeys))
+	if err != nil {
+		return page{}, err
+	}
+	out := page{Range: ledger.Range{From: from, To: limit}}
+	for _, kv := range got.Kvs {
+		block, err := decodeBlock(keys, kv.Key, kv.Value)
+		if err != nil {
+			return page{}, err
+		}
+		for i := range block.Entries {
+			if !block.Entries[i].Position.Before(from) {
+				out.entries = append(out.entries, block.Entries[i])
+			}
+		}
+	}
+	if got.More && len(out.entries) > 0 {
+		out.To = out.entries[len(out.entries)-1].Position.Next()
+	}
+	return out, nil
+}
+
+func decodeBlock(keys keyspace.Topic, key, value []byte) (ledger.Block, error) {
+	l, last, id, inTxn, ok := keys.ParseEntries(key)
+	if !ok {
+		return ledger.Block{}, &txn.CorruptError{Key: string(key), Reason: "it is no key of a block"}
+	}
+	block, err := ledger.DecodeBlock(ledger.Position{Ledger: l, Entry: last}, value)
+	if err != nil {
+		return ledger.Block{}, &txn.CorruptError{Key: string(key), Reason: err.Error()}
+	}
+	if block.InTxn != inTxn || block.Txn != id {
+		return ledger.Block{}, &txn.CorruptError{Key: string(key), Reason: "key and value name different transactions"}
+	}
+	return block, nil
+}
+
+// blockAt returns the last position of the first block at or behind p that lies before limit.
+func (s store) blockAt(ctx context.Context, keys keyspace.Topic, p, limit ledger.Position) (last ledger.Position, found bool, err error) {
+	got, err := s.get(ctx, keys.Entries(p.Ledger, p.Entry), clientv3.WithRange(keys.Entries(limit.Ledger, limit.Entry)),
+		clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	if err != nil || len(got.Kvs) == 0 {
+		return ledger.Position{}, false, err
+	}
+	l, entry, _, _, ok := keys.ParseEntries(got.Kvs[0].Key)
+	if !ok {
+		return ledger.Position{}, false, &txn.CorruptError{Key: string(got.Kvs[0].Key), Reason: "it is no key of a block"}
+	}
+	return ledger.Position{Ledger: l, Entry: entry}, true, nil
+}

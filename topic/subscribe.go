@@ -1,0 +1,239 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// reservedSubscription is the cursor of Pulsar's deduplication. Source: PersistentTopic.isDeduplicationSubscription.
+const reservedSubscription = "pulsar.dedup"
+
+// subscribeItem creates a subscription if it is missing, and attaches a consumer, if it has one.
+type subscribeItem struct {
+	topic    *Topic
+	name     string
+	durable  bool
+	earliest bool
+
+	cmd    *pulsarproto.CommandSubscribe // nil: create only
+	caller cnx.Caller
+	client cnx.ConsumerClient
+	answer func(*consumer, error)
+	probed *consumer // was found alive
+
+	created *subscription
+	id      uint64
+}
+
+func (i *subscribeItem) prepare(g *group) bool {
+	t := i.topic
+	if t.subscriptions[i.name] != nil || !i.allowed() {
+		return true
+	}
+	if len(g.blocks) > 0 || t.creating[i.name] || !g.fits(2, len(i.name)) {
+		return false
+	}
+	i.created = t.newSubscription(i.name, i.durable, cursor.New(i.start()))
+	if !i.durable {
+		return true
+	}
+	i.id = t.nextSubID
+	t.nextSubID++
+	t.creating[i.name] = true
+	i.created.keys = t.keys.Subscription(i.id)
+	g.write(clientv3.OpPut(i.created.keys.Name(), i.name))
+	g.write(clientv3.OpPut(i.created.keys.Frontier(), string(cursor.EncodeFrontier(i.created.cursor.Frontier()))))
+	g.count(2, len(i.name))
+	return true
+}
+
+// allowed reports whether a missing subscription may be created.
+func (i *subscribeItem) allowed() bool {
+	return !i.durable || i.cmd == nil || i.topic.options.AllowAutoSubscriptionCreation
+}
+
+// start is the first position that a new subscription is given. Latest is the end of what can be read: the messages of a
+// transaction that is open now are all delivered when it commits.
+func (i *subscribeItem) start() ledger.Position {
+	t := i.topic
+	if id := i.cmd.GetStartMessageId(); !i.durable && id != nil {
+		p := t.seekPosition(id)
+		if id.GetBatchIndex() < 0 && p == (ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}) {
+			p = p.Next()
+		}
+		return p
+	}
+	if i.earliest {
+		return t.oldest()
+	}
+	return t.maxRead()
+}
+
+func (i *subscribeItem) undo() {
+	delete(i.topic.creating, i.name)
+	i.created = nil
+}
+
+func (i *subscribeItem) fail(err error) {
+	if i.answer != nil {
+		i.answer(nil, err)
+	}
+}
+
+func (i *subscribeItem) done(*group) {
+	t := i.topic
+	if i.created != nil && t.subscriptions[i.name] == nil {
+		t.subscriptions[i.name] = i.created
+	}
+	delete(t.creating, i.name)
+	if i.cmd == nil {
+		return
+	}
+	s := t.subscriptions[i.name]
+	if s == nil {
+		i.fail(fmt.Errorf("%w: %s", ErrSubscriptionNotFound, i.name))
+		return
+	}
+	i.attach(s)
+}
+
+func (i *subscribeItem) attach(s *subscription) {
+	kind := i.cmd.GetSubType()
+	if s.durable != i.durable {
+		i.fail(fmt.Errorf("%w: subscription %s is of the other durability", txn.ErrNotAllowed, s.name))
+		return
+	}
+	if len(s.consumers) > 0 {
+		exclusive := kind == pulsarproto.CommandSubscribe_Exclusive
+		switch {
+		case kind != s.kind && i.probed == nil, kind == s.kind && exclusive && i.probed != s.consumers[0]:
+			i.probe(s.consumers[0])
+			return
+		case kind != s.kind:
+			i.fail(fmt.Errorf("%w: subscription %s is of type %v", ErrConsumerBusy, s.name, s.kind))
+			return
+		case exclusive:
+			i.fail(ErrConsumerBusy)
+			return
+		}
+	}
+	s.kind = kind
+	i.answer(s.add(i), nil)
+}
+
+// probe asks whether the consumer in the way is alive, and tries again.
+func (i *subscribeItem) probe(old *consumer) {
+	t := i.topic
+	t.async(func() {
+		alive := old.client.Alive(t.ctx)
+		t.ask(func(open bool) {
+			if !open {
+				i.fail(ErrPersistence)
+				return
+			}
+			i.probed = old
+			if !alive {
+				old.subscription.remove(old)
+			}
+			i.created = nil
+			t.queue.push(i)
+		})
+	})
+}
+
+func (s *subscription) add(i *subscribeItem) *consumer {
+	c := &consumer{
+		topic: s.topic, subscription: s, id: i.cmd.GetConsumerId(), name: i.cmd.GetConsumerName(), priority: i.cmd.GetPriorityLevel(),
+		caller: i.caller, client: i.client, attached: true,
+		epoch: i.cmd.GetConsumerEpoch(), hasEpoch: i.cmd.ConsumerEpoch != nil,
+	}
+	s.consumers = append(s.consumers, c)
+	if s.shared() {
+		c.unacked = make(map[ledger.Position]uint32)
+		return c
+	}
+	before := s.active
+	s.elect()
+	if s.failover() && before == s.active {
+		c.client.ActiveConsumerChange(false)
+	}
+	return c
+}
+
+// Subscribe implements conn.Topics.
+func (ts *Topics) Subscribe(ctx context.Context, name topicname.Name, caller cnx.Caller, cmd *pulsarproto.CommandSubscribe, client cnx.ConsumerClient) (cnx.Consumer, error) {
+	if err := checkSubscribe(cmd); err != nil {
+		return nil, err
+	}
+	c, err := attach(ctx, ts, name, cmd.GetForceTopicCreation(), func(t *Topic, answer func(*consumer, error)) {
+		t.queue.push(&subscribeItem{
+			topic: t, name: cmd.GetSubscription(), durable: cmd.GetDurable(), cmd: cmd, caller: caller, client: client,
+			earliest: cmd.GetInitialPosition() == pulsarproto.CommandSubscribe_Earliest, answer: answer,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ts.rollBack(ctx, c, cmd)
+}
+
+func checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
+	switch name := cmd.GetSubscription(); {
+	case name == "", name == reservedSubscription, len(name) > topicname.MaxBytes:
+		return ErrSubscriptionName
+	}
+	switch kind := cmd.GetSubType(); kind {
+	case pulsarproto.CommandSubscribe_Exclusive, pulsarproto.CommandSubscribe_Failover:
+	case pulsarproto.CommandSubscribe_Shared:
+		if cmd.GetReadCompacted() {
+			return fmt.Errorf("%w: readCompacted needs an Exclusive or Failover subscription", txn.ErrNotAllowed)
+		}
+	default:
+		return fmt.Errorf("%w: subscription type %v is not supported", txn.ErrNotAllowed, kind)
+	}
+	return nil
+}
+
+// rollBack starts a new consumer as long ago as the command asks for.
+func (ts *Topics) rollBack(ctx context.Context, c *consumer, cmd *pulsarproto.CommandSubscribe) (cnx.Consumer, error) {
+	seconds := cmd.GetStartMessageRollbackDurationSec()
+	if seconds == 0 {
+		return c, nil
+	}
+	millis := uint64(ts.options.Now().Add(-time.Duration(min(seconds, 1<<32)) * time.Second).UnixMilli())
+	done := make(chan error, 1)
+	c.topic.ask(func(alive bool) {
+		if !alive {
+			done <- ErrPersistence
+			return
+		}
+		c.topic.findTime(millis, func(p ledger.Position, err error) {
+			if err != nil {
+				done <- err
+				return
+			}
+			c.topic.queue.push(&seekItem{subscription: c.subscription, to: p, answer: func(err error) { done <- err }})
+		})
+	})
+	select {
+	case err := <-done:
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+		return c, nil
+	case <-ctx.Done():
+		c.Close()
+		return nil, fmt.Errorf("start %d s ago: %w", seconds, context.Cause(ctx))
+	}
+}

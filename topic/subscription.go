@@ -1,0 +1,272 @@
+package topic
+
+import (
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// subscription is a durable subscription, or one that exists while it has consumers.
+type subscription struct {
+	topic   *Topic
+	name    string
+	durable bool
+	keys    keyspace.Subscription
+	hash    string // as a participant
+	gone    bool   // deleted, or about to be
+	seeking bool   // its consumers were disconnected for a seek
+	kind    pulsarproto.CommandSubscribe_SubType
+
+	cursor      *cursor.Cursor
+	pending     *pendingack.Handle
+	nextPending uint64
+	commits     []*ackCommit
+	waiting     []*ackItem // acknowledgements whose cursor needs another group
+
+	consumers []*consumer
+	turn      int // of Shared consumers
+	active    *consumer
+
+	read ledger.Position // everything before it was looked at for delivery
+	// redeliver is what was looked at and is to be delivered again; given restricts it to indexes of a batch.
+	redeliver   ledger.Set
+	given       map[ledger.Position]ledger.Bits
+	redelivered map[ledger.Position]uint32 // Shared: how often
+	sizes       map[ledger.Position]int    // of batches that were delivered
+	sizesLimit  int
+
+	ahead   page // entries read from the store
+	reading bool
+	keysPer int64 // keys that one read asks for
+}
+
+func (t *Topic) newSubscription(name string, durable bool, c *cursor.Cursor) *subscription {
+	s := &subscription{
+		topic: t, name: name, durable: durable, cursor: c, pending: pendingack.New(), read: c.Frontier(), keysPer: firstReadKeys,
+		given: make(map[ledger.Position]ledger.Bits), redelivered: make(map[ledger.Position]uint32), sizes: make(map[ledger.Position]int),
+	}
+	s.hash = s.participant().Hash()
+	return s
+}
+
+func (s *subscription) participant() txn.Participant {
+	return txn.Participant{Topic: s.topic.fullName, Subscription: s.name, Kind: txn.AckedSubscription}
+}
+
+func (s *subscription) shared() bool { return s.kind == pulsarproto.CommandSubscribe_Shared }
+
+// committing returns the commit of id that is being stored, or nil.
+func (s *subscription) committing(id txn.ID) *ackCommit {
+	for _, c := range s.commits {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// commit puts what id holds into the cursor.
+func (s *subscription) commit(id txn.ID, answer func(error)) *ackCommit {
+	held := s.pending.Held(id)
+	for _, hold := range held.Individual {
+		s.ack(hold)
+	}
+	if held.Cumulative != nil {
+		s.ackThrough(*held.Cumulative)
+	}
+	c := &ackCommit{id: id, waiters: []func(error){answer}}
+	s.commits = append(s.commits, c)
+	return c
+}
+
+func (s *subscription) ack(hold pendingack.Hold) {
+	if hold.Acked == nil {
+		s.cursor.Ack(hold.Position)
+	} else {
+		s.cursor.AckBits(hold.Position, hold.Acked, hold.Size)
+	}
+	if s.cursor.Done(hold.Position) {
+		delete(s.redelivered, hold.Position)
+	}
+}
+
+func (s *subscription) ackThrough(hold pendingack.Hold) {
+	if hold.Acked == nil {
+		s.cursor.AckThrough(hold.Position)
+		return
+	}
+	s.cursor.AckBefore(hold.Position)
+	s.cursor.AckBits(hold.Position, hold.Acked, hold.Size)
+}
+
+// resume makes g write the cursor, and what is committed.
+func (s *subscription) resume(g *group) {
+	g.touch(s)
+	for _, c := range s.commits {
+		g.ending[c.id] = struct{}{}
+		g.count(1, 0)
+	}
+}
+
+// dropCommitted deletes what committed transactions held, in the group that completes the cursor.
+func (s *subscription) dropCommitted(g *group) {
+	for _, c := range s.commits {
+		g.write(clientv3.OpDelete(s.keys.PendingPrefix(c.id), clientv3.WithPrefix()))
+	}
+}
+
+// saved answers what waited for the cursor to be stored.
+func (s *subscription) saved() {
+	commits, waiting := s.commits, s.waiting
+	s.commits, s.waiting = nil, nil
+	for _, c := range commits {
+		s.pending.Release(c.id)
+	}
+	for _, c := range commits {
+		for _, answer := range c.waiters {
+			answer(nil)
+		}
+	}
+	for _, a := range waiting {
+		a.answer(nil)
+	}
+	s.pruneSizes()
+}
+
+// fail answers what waited that nothing is known.
+func (s *subscription) fail(err error) {
+	for _, c := range s.commits {
+		for _, answer := range c.waiters {
+			answer(err)
+		}
+	}
+	for _, a := range s.waiting {
+		a.answer(err)
+	}
+	s.commits, s.waiting = nil, nil
+}
+
+// giveBack makes available again exactly what an aborted transaction held, as far as it was looked at already; the rest is
+// delivered in its turn.
+func (s *subscription) giveBack(held pendingack.Held) {
+	for _, hold := range held.Individual {
+		s.again(hold.Position, hold.Acked)
+	}
+	if held.Cumulative == nil {
+		return
+	}
+	to := held.Cumulative.Position
+	if held.Cumulative.Acked != nil {
+		s.again(to, held.Cumulative.Acked)
+	} else {
+		to = to.Next()
+	}
+	if s.read.Before(to) {
+		to = s.read
+	}
+	r := ledger.Range{From: s.cursor.Frontier(), To: to}
+	s.redeliver.Add(r)
+	for p := range s.given {
+		if r.Contains(p) {
+			delete(s.given, p)
+		}
+	}
+}
+
+// again queues p, or indexes of the batch at p, for redelivery.
+func (s *subscription) again(p ledger.Position, indexes ledger.Bits) {
+	if !p.Before(s.read) || s.cursor.Done(p) {
+		return
+	}
+	if s.shared() {
+		s.redelivered[p]++
+	}
+	before, restricted := s.given[p]
+	switch {
+	case indexes == nil:
+		delete(s.given, p)
+	case restricted || !s.redeliver.Contains(p):
+		s.given[p] = before.Or(indexes)
+	}
+	s.redeliver.Add(ledger.One(p))
+}
+
+// rewind makes everything that is not acknowledged due again.
+func (s *subscription) rewind() {
+	s.read = s.cursor.Frontier()
+	s.redeliver.Clear()
+	clear(s.given)
+	s.ahead = page{}
+}
+
+// batchSize returns the size of a batch that was delivered or is in the cache, and 0 if it is not known.
+func (s *subscription) batchSize(p ledger.Position) int {
+	if size := s.sizes[p]; size != 0 {
+		return size
+	}
+	if s.topic.cache.covers(p) {
+		if e := s.topic.cache.find(p, p.Next()); e != nil {
+			return e.BatchSize()
+		}
+	}
+	return 0
+}
+
+const leastSizes = 1024
+
+func (s *subscription) pruneSizes() {
+	if len(s.sizes) < max(leastSizes, s.sizesLimit) {
+		return
+	}
+	for p := range s.sizes {
+		if s.cursor.Done(p) {
+			delete(s.sizes, p)
+		}
+	}
+	s.sizesLimit = 2 * len(s.sizes)
+}
+
+// remove takes a consumer away; what it had goes to others.
+func (s *subscription) remove(c *consumer) {
+	i := slices.Index(s.consumers, c)
+	if i < 0 {
+		return
+	}
+	c.attached = false
+	s.consumers = slices.Delete(s.consumers, i, i+1)
+	if s.shared() {
+		for p := range c.unacked {
+			if p.Before(s.read) && !s.cursor.Done(p) {
+				s.redeliver.Add(ledger.One(p))
+			}
+		}
+		c.unacked = nil
+		if len(s.consumers) == 0 {
+			s.ahead = page{}
+		}
+	} else {
+		s.elect()
+	}
+	if len(s.consumers) == 0 && !s.durable && !s.seeking {
+		s.gone = true
+		delete(s.topic.subscriptions, s.name)
+	}
+}
+
+// disconnect takes all consumers away and tells them to come again.
+func (s *subscription) disconnect(but *consumer) {
+	for len(s.consumers) > 0 {
+		c := s.consumers[0]
+		s.remove(c)
+		if c != but {
+			c.client.Disconnect()
+		}
+	}
+}

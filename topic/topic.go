@@ -1,0 +1,165 @@
+package topic
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topic/txnbuffer"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Topic is one loaded topic or partition. Its fields belong to the goroutine of its mailbox.
+type Topic struct {
+	mailbox
+
+	name     topicname.Name
+	fullName string
+	options  *Options
+	keys     keyspace.Topic
+	store    store
+	registry *Topics
+	log      zerolog.Logger
+	// hash is the participant hash of the topic itself.
+	hash string
+	// ctx ends when the topic closes.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	fence   int64 // mod revision of the owner key
+	ledger  uint64
+	next    uint64          // entry id of the next entry
+	ledgers []earlierLedger // that had entries, in order
+	unnamed *earlierLedger  // the last of ledgers, as long as its key is not written
+	first   ledger.Position // nothing lies before it
+	buffer  *txnbuffer.Buffer
+
+	dedup *dedup.State
+	cache cache
+
+	queue   queue
+	writing *group
+	aborts  []*abortion
+	unsaved map[*subscription]struct{} // cursors that need another group
+	asking  map[openRef]*registration
+	finding bool // the blocks of restored transactions are being looked for
+	groups  uint64
+
+	producers     map[string]*producer
+	subscriptions map[string]*subscription
+	nextSubID     uint64
+	creating      map[string]bool // subscriptions that the group creates
+
+	lastVisible lastVisible
+	trim        trimmer
+	counts      counts
+	draining    func()
+}
+
+// earlierLedger is a ledger of a load before this one.
+type earlierLedger struct {
+	id   uint64
+	last uint64 // its last entry
+}
+
+// end is the position behind the last entry.
+func (t *Topic) end() ledger.Position { return ledger.Position{Ledger: t.ledger, Entry: t.next} }
+
+// maxRead is how far the topic may be read: everything before it.
+func (t *Topic) maxRead() ledger.Position { return t.buffer.MaxRead(t.end()) }
+
+// oldest is the first position that may have an entry.
+func (t *Topic) oldest() ledger.Position { return t.first }
+
+// exists reports whether p was given to an entry once.
+func (t *Topic) exists(p ledger.Position) bool {
+	if p.Ledger == t.ledger {
+		return p.Entry < t.next
+	}
+	for _, l := range t.ledgers {
+		if l.id == p.Ledger {
+			return p.Entry <= l.last
+		}
+	}
+	return false
+}
+
+// beyond reports whether p lies at or behind the end of the log.
+func (t *Topic) beyond(p ledger.Position) bool { return !p.Before(t.end()) }
+
+// participant is the topic itself as a participant of transactions.
+func (t *Topic) participant() txn.Participant { return txn.Participant{Topic: t.fullName} }
+
+// round runs after each round of calls.
+func (t *Topic) round() {
+	t.flush()
+	for _, s := range t.subscriptions {
+		s.dispatch()
+	}
+	t.evict()
+	if t.draining != nil && t.writing == nil && t.queue.empty() && len(t.aborts) == 0 {
+		t.shut(txn.ErrNotReady)
+	}
+}
+
+// async runs task outside the topic. What it finds out it posts.
+func (t *Topic) async(task func()) { t.tasks.Go(task) }
+
+// drain answers what waits, then closes; closed is called after that.
+func (t *Topic) drain(closed func()) {
+	t.ask(func(alive bool) {
+		if !alive {
+			closed()
+			return
+		}
+		t.draining = closed
+	})
+}
+
+// abandon closes the topic at once.
+func (t *Topic) abandon(err error) {
+	t.ask(func(alive bool) {
+		if alive {
+			t.shut(err)
+		}
+	})
+}
+
+// shut closes the topic: nothing definite is answered, clients are disconnected and come again.
+func (t *Topic) shut(err error) {
+	t.registry.forget(t)
+	t.close()
+	t.cancel()
+	for _, p := range t.producers {
+		p.detach()
+		p.client.Disconnect()
+	}
+	for _, s := range t.subscriptions {
+		for _, c := range s.consumers {
+			c.attached = false
+			c.client.Disconnect()
+		}
+	}
+	if t.writing != nil {
+		t.writing.fail(err)
+		t.writing = nil
+	}
+	t.queue.fail(err)
+	for s := range t.unsaved {
+		s.fail(err)
+	}
+	for _, a := range t.aborts {
+		a.fail(err)
+	}
+	for _, r := range t.asking {
+		r.fail(err)
+	}
+	t.cache.clear()
+	if t.draining != nil {
+		t.draining()
+	}
+}

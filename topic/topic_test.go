@@ -1,0 +1,564 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+var storeClient *clientv3.Client
+
+func TestMain(m *testing.M) { os.Exit(runWithStore(m)) }
+
+func runWithStore(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "topic")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	store, err := etcdstore.Open(context.Background(), etcdstore.Options{Dir: dir, Space: keyspace.New("pulsar-tc", "store")}, zerolog.Nop())
+	if err != nil {
+		panic(err)
+	}
+	storeClient = store.Client()
+	code := m.Run()
+	if err := store.Close(); err != nil {
+		panic(err)
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+// world is one set of topics with a coordinator beside it, on keys of its own.
+type world struct {
+	t       *testing.T
+	keys    keyspace.Space
+	kv      *faultyKV
+	coord   *coordinator
+	topics  *Topics
+	options Options
+}
+
+func newWorld(t *testing.T, change ...func(*Options)) *world {
+	t.Helper()
+	w := &world{t: t, keys: keyspace.New("pulsar-tc", t.Name()), kv: &faultyKV{KV: storeClient.KV}}
+	w.coord = &coordinator{kv: storeClient.KV, keys: w.keys, open: make(map[txn.ID]bool)}
+	w.options = Options{
+		KV: w.kv, Keys: w.keys, Registrar: w.coord, Log: zerolog.Nop(), MaxTxnOps: 8192, MaxRequestBytes: 6 << 20,
+		AllowAutoTopicCreation: true, AllowAutoSubscriptionCreation: true,
+	}
+	for _, c := range change {
+		c(&w.options)
+	}
+	w.topics = New(w.options)
+	t.Cleanup(func() { w.close() })
+	return w
+}
+
+func (w *world) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	w.topics.Close(ctx)
+}
+
+// restart closes all topics without answering anything that is in flight, and starts anew on the same store.
+func (w *world) restart() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	w.topics.Close(ctx)
+	w.topics = New(w.options)
+}
+
+// coordinator keeps open keys as the real one does: ADD creates them, the decision deletes them.
+type coordinator struct {
+	kv   clientv3.KV
+	keys keyspace.Space
+
+	mu   sync.Mutex
+	next uint64
+	open map[txn.ID]bool
+	asks int
+}
+
+func (c *coordinator) Count() uint64 { return 1 }
+
+func (c *coordinator) begin() txn.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	id := txn.ID{Least: c.next}
+	c.open[id] = true
+	return id
+}
+
+func (c *coordinator) AddParticipants(ctx context.Context, id txn.ID, _ cnx.Caller, participants []txn.Participant, done func(error)) {
+	go func() { done(c.add(ctx, id, participants)) }()
+}
+
+func (c *coordinator) add(ctx context.Context, id txn.ID, participants []txn.Participant) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asks++
+	if !c.open[id] {
+		return &txn.NotFoundError{ID: id}
+	}
+	for _, p := range participants {
+		if _, err := c.kv.Put(ctx, c.keys.Open(id, p), ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide makes the decision durable: nothing can be written in id behind it.
+func (c *coordinator) decide(t *testing.T, id txn.ID) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, id)
+	if _, err := c.kv.Delete(context.Background(), c.keys.OpenPrefix(id), clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// faultyKV lets a test stand between a topic and the store.
+type faultyKV struct {
+	clientv3.KV
+	mu     sync.Mutex
+	around func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error)
+}
+
+func (f *faultyKV) set(around func(func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.around = around
+}
+
+func (f *faultyKV) Txn(ctx context.Context) clientv3.Txn { return &faultyTxn{f.KV.Txn(ctx), f} }
+
+type faultyTxn struct {
+	clientv3.Txn
+	kv *faultyKV
+}
+
+func (t *faultyTxn) If(cs ...clientv3.Cmp) clientv3.Txn  { t.Txn = t.Txn.If(cs...); return t }
+func (t *faultyTxn) Then(os ...clientv3.Op) clientv3.Txn { t.Txn = t.Txn.Then(os...); return t }
+func (t *faultyTxn) Else(os ...clientv3.Op) clientv3.Txn { t.Txn = t.Txn.Else(os...); return t }
+
+func (t *faultyTxn) Commit() (*clientv3.TxnResponse, error) {
+	t.kv.mu.Lock()
+	around := t.kv.around
+	t.kv.mu.Unlock()
+	if around == nil {
+		return t.Txn.Commit()
+	}
+	return around(t.Txn.Commit)
+}
+
+// receipt is what a producer was answered.
+type receipt struct {
+	sequence uint64
+	position ledger.Position
+	err      error
+}
+
+// testProducer is both ends of a producer.
+type testProducer struct {
+	cnx.Producer
+	t            *testing.T
+	info         cnx.ProducerInfo
+	cnxID        uint64
+	dead         bool
+	receipts     chan receipt
+	disconnected chan struct{}
+	once         sync.Once
+}
+
+func (p *testProducer) Receipt(sequence, _, l, entry uint64) {
+	p.receipts <- receipt{sequence: sequence, position: ledger.Position{Ledger: l, Entry: entry}}
+}
+func (p *testProducer) SendError(sequence uint64, err error) {
+	p.receipts <- receipt{sequence: sequence, err: err}
+}
+func (p *testProducer) Disconnect()                { p.once.Do(func() { close(p.disconnected) }) }
+func (p *testProducer) Alive(context.Context) bool { return !p.dead }
+func (p *testProducer) CnxID() uint64              { return p.cnxID }
+
+var cnxIDs uint64
+
+func parse(t *testing.T, name string) topicname.Name {
+	t.Helper()
+	n, err := topicname.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func (w *world) tryProduce(name string, cmd *pulsarproto.CommandProducer) (*testProducer, error) {
+	w.t.Helper()
+	cnxIDs++
+	p := &testProducer{t: w.t, cnxID: cnxIDs, receipts: make(chan receipt, 10000), disconnected: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var err error
+	p.Producer, p.info, err = w.topics.Produce(ctx, parse(w.t, name), cnx.Caller{}, cmd, p)
+	return p, err
+}
+
+func (w *world) produce(name string) *testProducer {
+	w.t.Helper()
+	p, err := w.tryProduce(name, &pulsarproto.CommandProducer{Topic: &name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+func (w *world) produceAs(name, producer string) *testProducer {
+	w.t.Helper()
+	p, err := w.tryProduce(name, &pulsarproto.CommandProducer{Topic: &name, ProducerName: &producer})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+func message(sequence uint64, payload string) cnx.Send {
+	return cnx.Send{SequenceID: sequence, HighestSequenceID: sequence, NumMessages: 1, Payload: []byte(payload)}
+}
+
+func inTxn(id txn.ID, msg cnx.Send) cnx.Send {
+	msg.Txn, msg.InTxn = id, true
+	return msg
+}
+
+func batchOf(n int32, msg cnx.Send) cnx.Send {
+	msg.NumMessages = n
+	msg.Metadata = &pulsarproto.MessageMetadata{NumMessagesInBatch: &n}
+	return msg
+}
+
+const patience = 10 * time.Second
+
+func (p *testProducer) receipt() receipt {
+	p.t.Helper()
+	select {
+	case r := <-p.receipts:
+		return r
+	case <-time.After(patience):
+		p.t.Fatal("no receipt")
+		return receipt{}
+	}
+}
+
+// send sends and returns the position of the receipt.
+func (p *testProducer) send(msg cnx.Send) ledger.Position {
+	p.t.Helper()
+	p.Send(msg)
+	r := p.receipt()
+	if r.err != nil {
+		p.t.Fatal(r.err)
+	}
+	if r.sequence != msg.SequenceID {
+		p.t.Fatalf("receipt of %d, want of %d", r.sequence, msg.SequenceID)
+	}
+	return r.position
+}
+
+// testConsumer is both ends of a consumer.
+type testConsumer struct {
+	cnx.Consumer
+	t            *testing.T
+	cnxID        uint64
+	dead         bool
+	messages     chan cnx.Delivery
+	active       chan bool
+	disconnected chan struct{}
+	once         sync.Once
+
+	mu   sync.Mutex
+	full bool
+}
+
+func (c *testConsumer) Message(d cnx.Delivery) { c.messages <- d }
+func (c *testConsumer) Full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.full
+}
+func (c *testConsumer) setFull(full bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.full = full
+}
+func (c *testConsumer) ActiveConsumerChange(active bool) { c.active <- active }
+func (c *testConsumer) Disconnect()                      { c.once.Do(func() { close(c.disconnected) }) }
+func (c *testConsumer) Alive(context.Context) bool       { return !c.dead }
+func (c *testConsumer) CnxID() uint64                    { return c.cnxID }
+
+type subscribeOption func(*pulsarproto.CommandSubscribe)
+
+func ofType(kind pulsarproto.CommandSubscribe_SubType) subscribeOption {
+	return func(cmd *pulsarproto.CommandSubscribe) { cmd.SubType = &kind }
+}
+
+func earliest(cmd *pulsarproto.CommandSubscribe) {
+	cmd.InitialPosition = ptr(pulsarproto.CommandSubscribe_Earliest)
+}
+
+func named(name string) subscribeOption {
+	return func(cmd *pulsarproto.CommandSubscribe) { cmd.ConsumerName = &name }
+}
+
+func nonDurable(cmd *pulsarproto.CommandSubscribe) { cmd.Durable = ptr(false) }
+
+func startAt(p ledger.Position) subscribeOption {
+	return func(cmd *pulsarproto.CommandSubscribe) {
+		cmd.StartMessageId = &pulsarproto.MessageIdData{LedgerId: &p.Ledger, EntryId: &p.Entry}
+	}
+}
+
+var shared = ofType(pulsarproto.CommandSubscribe_Shared)
+
+func (w *world) trySubscribe(name, subscription string, options ...subscribeOption) (*testConsumer, error) {
+	w.t.Helper()
+	cnxIDs++
+	c := &testConsumer{
+		t: w.t, cnxID: cnxIDs, messages: make(chan cnx.Delivery, 100000), active: make(chan bool, 100), disconnected: make(chan struct{}),
+	}
+	cmd := &pulsarproto.CommandSubscribe{Topic: &name, Subscription: &subscription, SubType: ptr(pulsarproto.CommandSubscribe_Exclusive), ConsumerId: ptr(cnxIDs)}
+	for _, o := range options {
+		o(cmd)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var err error
+	c.Consumer, err = w.topics.Subscribe(ctx, parse(w.t, name), cnx.Caller{}, cmd, c)
+	return c, err
+}
+
+// subscribe subscribes and gives 1000 permits.
+func (w *world) subscribe(name, subscription string, options ...subscribeOption) *testConsumer {
+	w.t.Helper()
+	c, err := w.trySubscribe(name, subscription, options...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c.Flow(1000)
+	return c
+}
+
+func (c *testConsumer) next() cnx.Delivery {
+	c.t.Helper()
+	select {
+	case d := <-c.messages:
+		return d
+	case <-time.After(patience):
+		c.t.Fatal("no message")
+		return cnx.Delivery{}
+	}
+}
+
+func position(d cnx.Delivery) ledger.Position {
+	return ledger.Position{Ledger: d.LedgerID, Entry: d.EntryID}
+}
+
+// want receives exactly these payloads, in order.
+func (c *testConsumer) want(payloads ...string) []cnx.Delivery {
+	c.t.Helper()
+	var got []cnx.Delivery
+	for _, payload := range payloads {
+		d := c.next()
+		if string(d.Payload) != payload {
+			c.t.Fatalf("received %q at %v, want %q", d.Payload, position(d), payload)
+		}
+		got = append(got, d)
+	}
+	return got
+}
+
+// wantAny receives exactly these payloads in any order.
+func (c *testConsumer) wantAny(payloads ...string) []cnx.Delivery {
+	c.t.Helper()
+	var deliveries []cnx.Delivery
+	var got []string
+	for range payloads {
+		d := c.next()
+		deliveries, got = append(deliveries, d), append(got, string(d.Payload))
+	}
+	slices.Sort(got)
+	slices.Sort(payloads)
+	if !slices.Equal(got, payloads) {
+		c.t.Fatalf("received %q, want %q", got, payloads)
+	}
+	return deliveries
+}
+
+// wantNothing shows that nothing more is delivered: a round of the topic behind all that happened has delivered nothing.
+func (c *testConsumer) wantNothing(w *world, name string) {
+	c.t.Helper()
+	w.quiet(name)
+	select {
+	case d := <-c.messages:
+		c.t.Fatalf("received %q at %v, want nothing", d.Payload, position(d))
+	default:
+	}
+}
+
+// quiet returns when the topic has nothing to do: it neither writes nor reads.
+func (w *world) quiet(name string) {
+	w.t.Helper()
+	deadline := time.Now().Add(patience)
+	for still := 0; still < 3; {
+		t := w.topics.loaded(parse(w.t, name).String())
+		if t == nil {
+			return
+		}
+		idle := make(chan bool, 1)
+		t.ask(func(alive bool) {
+			busy := t.writing != nil || !t.queue.empty() || len(t.asking) > 0 || t.finding
+			for _, s := range t.subscriptions {
+				busy = busy || s.reading
+			}
+			idle <- !alive || !busy
+		})
+		if <-idle {
+			still++
+		} else {
+			still = 0
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatal("the topic does not come to rest")
+		}
+	}
+}
+
+func idOf(p ledger.Position) *pulsarproto.MessageIdData {
+	return &pulsarproto.MessageIdData{LedgerId: &p.Ledger, EntryId: &p.Entry}
+}
+
+func ackOf(kind pulsarproto.CommandAck_AckType, positions ...ledger.Position) *pulsarproto.CommandAck {
+	cmd := &pulsarproto.CommandAck{AckType: &kind}
+	for _, p := range positions {
+		cmd.MessageId = append(cmd.MessageId, idOf(p))
+	}
+	return cmd
+}
+
+func ackInTxn(id txn.ID, cmd *pulsarproto.CommandAck) *pulsarproto.CommandAck {
+	cmd.TxnidMostBits, cmd.TxnidLeastBits = &id.Most, &id.Least
+	return cmd
+}
+
+func (c *testConsumer) tryAck(cmd *pulsarproto.CommandAck) error {
+	c.t.Helper()
+	done := make(chan error, 1)
+	c.Ack(cmd, func(err error) { done <- err })
+	return wait(c.t, done)
+}
+
+func (c *testConsumer) ack(positions ...ledger.Position) {
+	c.t.Helper()
+	if err := c.tryAck(ackOf(pulsarproto.CommandAck_Individual, positions...)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *testConsumer) ackIn(id txn.ID, positions ...ledger.Position) error {
+	c.t.Helper()
+	return c.tryAck(ackInTxn(id, ackOf(pulsarproto.CommandAck_Individual, positions...)))
+}
+
+func (c *testConsumer) lastMessageID() (last ledger.Position, batchIndex int32) {
+	c.t.Helper()
+	done := make(chan error, 1)
+	c.LastMessageID(func(id, markDelete *pulsarproto.MessageIdData, err error) {
+		if err == nil {
+			if markDelete == nil {
+				err = fmt.Errorf("no mark-delete position")
+			}
+			last, batchIndex = ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}, id.GetBatchIndex()
+		}
+		done <- err
+	})
+	if err := wait(c.t, done); err != nil {
+		c.t.Fatal(err)
+	}
+	return last, batchIndex
+}
+
+func wait(t *testing.T, done <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		t.Fatal("no answer")
+		return nil
+	}
+}
+
+// end decides and ends id on the topic, or on a subscription of it.
+func (w *world) end(id txn.ID, action txn.Action, name, subscription string) {
+	w.t.Helper()
+	w.coord.decide(w.t, id)
+	if err := w.tryEnd(id, action, name, subscription); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) tryEnd(id txn.ID, action txn.Action, name, subscription string) error {
+	w.t.Helper()
+	done := make(chan error, 1)
+	p := txn.Participant{Topic: parse(w.t, name).String()}
+	if subscription != "" {
+		p.Subscription, p.Kind = subscription, txn.AckedSubscription
+	}
+	w.topics.EndTxn(context.Background(), id, p, action, 0, func(err error) { done <- err })
+	return wait(w.t, done)
+}
+
+// keysUnder counts the stored keys behind a prefix.
+func (w *world) keysUnder(prefix string) int64 {
+	w.t.Helper()
+	got, err := storeClient.Get(context.Background(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got.Count
+}
+
+// space returns the keys of a loaded topic.
+func (w *world) space(name string) keyspace.Topic {
+	w.t.Helper()
+	t := w.topics.loaded(parse(w.t, name).String())
+	if t == nil {
+		w.t.Fatalf("%s is not loaded", name)
+	}
+	return t.keys
+}
