@@ -167,7 +167,7 @@ func (m *Machine) terminate(now int64, t *transaction, action txn.Action) {
 		Time: max(now, m.lastEnded), Place: m.place + 1,
 	}})
 	id := m.id(t.least)
-	m.effect(Effect{Kind: Ended, ID: id, Action: action, Millis: now - t.started, TimedOut: t.timedOut})
+	m.effect(Effect{Kind: Ended, ID: id, Action: action, Millis: max(now-t.started, 0), TimedOut: t.timedOut})
 	for _, w := range t.waiters {
 		m.reply(w.to, id, nil)
 	}

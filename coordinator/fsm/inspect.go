@@ -44,7 +44,7 @@ func (m *Machine) resolve(now int64, c *Resolve) {
 	t := m.live[c.Least]
 	switch {
 	case t == nil:
-		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		m.resolveEnded(now, c)
 		return
 	case !decided(t):
 		m.refuse(c.To, id, fmt.Errorf("%w: the transaction is OPEN; commit or abort it first", txn.ErrNotAllowed))
@@ -70,4 +70,16 @@ func (m *Machine) resolve(now int64, c *Resolve) {
 	if t.waiting == 0 {
 		m.finish(now, t)
 	}
+}
+
+// resolveEnded answers a RESOLVE that comes too late.
+func (m *Machine) resolveEnded(now int64, c *Resolve) {
+	id := m.id(c.Least)
+	o, _, kept := m.outcome(c.Least, now)
+	if !kept {
+		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		return
+	}
+	action, _ := o.Status.Decided()
+	m.reply(c.To, id, &txn.StatusError{ID: id, Want: action.Deciding(), Got: o.Status})
 }

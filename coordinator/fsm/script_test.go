@@ -20,7 +20,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts under testdata
 
 // TestScripts runs the stories under testdata/txn. A block is commands, a line "----", and what they leave, up to an empty
 // line. The commands of one block are one batch, which becomes durable before the next block begins, unless its last line says
-// "lost" (crash before the append; the next block must be "crash"). Lines with # are for the reader.
+// "lost" (crash before the append) or "torn" and how many of its changes are durable; the next block must then be "crash". Lines with # are for the reader.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/txn/*.txt")
 	if err != nil || len(files) == 0 {
@@ -64,7 +64,7 @@ type script struct {
 	m     *fsm.Machine
 	now   int64
 	space fsm.SpaceLevel
-	lost  bool
+	torn  int // changes of the batch that are durable; -1: all
 }
 
 func newScript(t *testing.T) *script {
@@ -110,7 +110,7 @@ func (s *script) run(text string) string {
 
 func (s *script) block(lines []string) string {
 	ready := (*fsm.Ready)(nil)
-	s.lost = false
+	s.torn = -1
 	for _, line := range lines {
 		if line == "crash" {
 			ready = s.restart()
@@ -122,7 +122,10 @@ func (s *script) block(lines []string) string {
 		ready = s.m.Take()
 	}
 	text := render(ready, s.store.end())
-	if ready.Writes() && !s.lost {
+	switch {
+	case s.torn > 0:
+		s.store.append(&ready.Batch, s.torn)
+	case s.torn < 0 && ready.Writes():
 		s.m.Appended(s.store.append(&ready.Batch, len(ready.Batch.Changes)))
 	}
 	return text
@@ -193,7 +196,9 @@ func (s *script) command(line string) {
 	case "at":
 		s.now, _ = strconv.ParseInt(words[1], 10, 64)
 	case "lost":
-		s.lost = true
+		s.torn = 0
+	case "torn":
+		s.torn, _ = strconv.Atoi(words[1])
 	case "clean":
 		n := len(s.store.values)
 		switch {
