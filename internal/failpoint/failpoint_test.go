@@ -81,7 +81,7 @@ func TestRules(t *testing.T) {
 	if rules[2].delay != 2*time.Second || rules[3].delay != 50*time.Millisecond {
 		t.Errorf("delays %v and %v", rules[2].delay, rules[3].delay)
 	}
-	for _, bad := range []string{"x", "before:NEW", "before:NEW:0", "after:NEW:1:1s", "late:END:1", "early:LOG:soon", "early:LOG:1:1s"} {
+	for _, bad := range []string{"x", "before:NEW", "before:NEW:0", "after:NEW:1:1s", "hold:END:1", "late:END:1", "early:LOG:soon", "early:LOG:1:1s"} {
 		if _, err := parse(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
@@ -146,6 +146,17 @@ func TestDies(t *testing.T) {
 		if got := len(store.applied); got != c.applied {
 			t.Errorf("%s: %d effects happened, want %d", c.rule, got, c.applied)
 		}
+	}
+}
+
+func TestHold(t *testing.T) {
+	kv, store := wrapped(t, "hold:NEW:1:20ms")
+	began := time.Now()
+	if _, err := kv.Txn(t.Context()).Then(logPut(txn.Record{Op: txn.OpNew})).Commit(); err != nil {
+		t.Error(err)
+	}
+	if len(store.applied) != 1 || time.Since(began) < 20*time.Millisecond {
+		t.Errorf("%d effects after %v", len(store.applied), time.Since(began))
 	}
 }
 

@@ -117,6 +117,10 @@ func (t *transaction) Commit() (*clientv3.TxnResponse, error) {
 	t.client.dieAt(met, before)
 	for _, r := range met {
 		switch r.mode {
+		case hold:
+			report(r, "holds")
+			time.Sleep(r.delay)
+			report(r, "lets go")
 		case late:
 			t.lose(r)
 			return nil, context.DeadlineExceeded

@@ -18,6 +18,7 @@ type mode string
 const (
 	before mode = "before"
 	after  mode = "after"
+	hold   mode = "hold"
 	late   mode = "late"
 	early  mode = "early"
 )
@@ -55,9 +56,9 @@ func parse(text string) ([]*rule, error) {
 }
 
 func parseRule(words []string) (*rule, error) {
-	want := map[mode]int{before: 3, after: 3, late: 4, early: 3}[mode(words[0])]
+	want := map[mode]int{before: 3, after: 3, hold: 4, late: 4, early: 3}[mode(words[0])]
 	if want == 0 || len(words) != want {
-		return nil, fmt.Errorf("want before:KIND:N, after:KIND:N, late:KIND:N:DURATION or early:KIND:DURATION")
+		return nil, fmt.Errorf("want before:KIND:N, after:KIND:N, hold:KIND:N:DURATION, late:KIND:N:DURATION or early:KIND:DURATION")
 	}
 	r := &rule{mode: mode(words[0]), kind: Kind(words[1])}
 	rest := words[2:]

@@ -54,7 +54,7 @@ type Use struct {
 	Answer Answer
 }
 
-// Message is one that was sent. Its key is used once in the whole history.
+// Message is one that was sent. Its key is used once in its topic.
 type Message struct {
 	Topic, Key string
 	Txn        txn.ID

@@ -1,0 +1,6 @@
+// Package crash holds the tests that kill a server. Clients, the official one and a raw one, run transactions over several
+// topics and subscriptions against a process that is ended with SIGKILL again and again and started on the same data;
+// package history judges everything that they saw.
+//
+// go test runs a short version. With -kills and -everywhere it is the whole one, as ./test crash runs it.
+package crash

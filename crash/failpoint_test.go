@@ -1,0 +1,102 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/failpoint"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// everyKind is each store effect of the server, with the effect of its kind at which the server is stopped: a number that
+// finds it at work.
+var everyKind = []struct {
+	kind failpoint.Kind
+	nth  int
+}{
+	{failpoint.New, 20}, {failpoint.Add, 10}, {failpoint.Send, 10}, {failpoint.Ack, 5}, {failpoint.Decision, 10},
+	{failpoint.Terminal, 10}, {failpoint.TopicCommit, 5}, {failpoint.TopicAbort, 3}, {failpoint.AckCommit, 3},
+	{failpoint.AckAbort, 2}, {failpoint.Plain, 10}, {failpoint.PlainAck, 5}, {failpoint.Rolling, 1}, {failpoint.Load, 1},
+	{failpoint.Leader, 1}, {failpoint.TopicLoad, 2},
+}
+
+// dieTime bounds the work up to the failpoint.
+const dieTime = 60 * time.Second
+
+// A server that dies just before or just after any of its store effects keeps every promise.
+func TestEveryFailpoint(t *testing.T) {
+	for i, c := range everyKind {
+		if !*everywhereFlag && i%5 != 4 {
+			continue
+		}
+		for _, when := range []string{"before", "after"} {
+			t.Run(fmt.Sprintf("%s %s", when, c.kind), func(t *testing.T) {
+				dieAt(t, c.kind, fmt.Sprintf("%s:%s:%d", when, c.kind, c.nth))
+			})
+		}
+	}
+}
+
+// dieAt works, is killed, starts with the failpoint, works until it dies there, and starts again.
+func dieAt(t *testing.T, kind failpoint.Kind, rule string) {
+	s := newInstance(t, binaries.Failpoint(t))
+	if kind == failpoint.Rolling {
+		s.Options.Set = append(s.Options.Set, "transactionMetaPersistUnnamedCount=0")
+	}
+	s.Start()
+	l := newLoad(t, s.Options.Port)
+	if kind == failpoint.Rolling {
+		l.unnamedKept = 0
+		l.repeat(l.fillLog)
+	}
+	l.start()
+	pause(l.ctx, 500*time.Millisecond)
+	l.restarts.Add(1)
+	s.Kill()
+	s.StartToDie(failpoint.Variable + "=" + rule)
+	s.AwaitDeath(dieTime)
+	l.restarts.Add(1)
+	s.Start()
+	pause(l.ctx, 500*time.Millisecond)
+	l.stop()
+	l.finish(s.Server)
+	l.check()
+}
+
+// fillLog opens and ends transactions whose outcomes are forgotten at once, so that the log soon is worth cleaning.
+func (l *load) fillLog(ctx context.Context) error {
+	client, err := wiretopic.DialTC(ctx, l.addr)
+	if err != nil {
+		return err
+	}
+	defer closeQuietly(client)
+	const width = 32
+	answers := make(chan error, width)
+	for ctx.Err() == nil {
+		for range width {
+			client.Start(wireclient.NewTxn(0, 60_000, ""), func(answer *pulsarproto.BaseCommand, err error) {
+				if err == nil {
+					err = wireclient.ErrorOf(answer)
+				}
+				if err != nil {
+					answers <- err
+					return
+				}
+				r := answer.GetNewTxnResponse()
+				id := txn.ID{Most: r.GetTxnidMostBits(), Least: r.GetTxnidLeastBits()}
+				client.Start(wireclient.EndTxn(id, txn.Commit, ""), func(_ *pulsarproto.BaseCommand, err error) { answers <- err })
+			})
+		}
+		for range width {
+			if err := <-answers; err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

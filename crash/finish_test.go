@@ -1,0 +1,239 @@
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/history"
+	"github.com/pulsar-tc/pulsar-tc/internal/process"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+const (
+	// endTime is when every transaction must have ended after the last fault: the longest time to live, 8 s, plus a bound.
+	endTime = 40 * time.Second
+	// readTime bounds the reading of everything in the end.
+	readTime = 2 * time.Minute
+	// inFlight is how many outcomes are asked for at once in the end.
+	inFlight = 256
+)
+
+// finish asks how everything ended, when the clients have stopped and the server stays up.
+func (l *load) finish(server *process.Server) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), endTime+readTime)
+	defer cancel()
+	l.awaitEnds(ctx, server.WebURL)
+	client, err := wiretopic.DialTC(ctx, l.addr)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer closeQuietly(client)
+	l.askAll(ctx, client)
+	l.markEnds(ctx, client, "end")
+	l.readTopics(ctx, client)
+	l.readSubscriptions(ctx, client)
+}
+
+// check reports every anomaly.
+func (l *load) check() {
+	l.t.Helper()
+	l.t.Logf("%+v", l.history.Counts())
+	for i, anomaly := range l.history.Check() {
+		if i == 20 {
+			l.t.Error("and more")
+			return
+		}
+		l.t.Error(anomaly)
+	}
+}
+
+// awaitEnds waits until no transaction is live, and records those that still are when the time is over.
+func (l *load) awaitEnds(ctx context.Context, webURL string) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	for {
+		live, err := listLive(context.WithoutCancel(ctx), webURL)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if len(live) == 0 || ctx.Err() != nil {
+			l.history.Live(live)
+			return
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// listLive asks which transactions have not ended.
+func listLive(ctx context.Context, webURL string) ([]txn.ID, error) {
+	ctx, cancel := request(ctx)
+	defer cancel()
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, webURL+"/pulsar-tc/v1/transactions", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(asked)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("list of transactions: %s", response.Status)
+	}
+	var listed []struct {
+		ID string `json:"id"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&listed); err != nil {
+		return nil, err
+	}
+	var live []txn.ID
+	for _, entry := range listed {
+		id, err := txn.ParseID(entry.ID)
+		if err != nil {
+			return nil, err
+		}
+		live = append(live, id)
+	}
+	return live, nil
+}
+
+// askAll asks every transaction how it ended. All have ended, so nothing is decided by it.
+func (l *load) askAll(ctx context.Context, client *wiretopic.Client) {
+	l.t.Helper()
+	room := make(chan struct{}, inFlight)
+	var answers sync.WaitGroup
+	for _, id := range l.history.Transactions() {
+		room <- struct{}{}
+		answers.Add(1)
+		call := l.history.Now()
+		client.Start(wireclient.EndTxn(id, txn.Commit, ""), func(answer *pulsarproto.BaseCommand, err error) {
+			if err == nil {
+				err = wireclient.ErrorOf(answer)
+			}
+			l.history.Ended(history.End{
+				Span: history.Span{Call: call, Return: l.history.Now()}, ID: id, Action: txn.Commit, Answer: answerOf(err),
+			})
+			<-room
+			answers.Done()
+		})
+	}
+	done := make(chan struct{})
+	go func() { answers.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		l.t.Fatal("not every transaction told in time how it ended")
+	}
+}
+
+// markEnds sends a last message to every topic, so that readers know where to stop.
+func (l *load) markEnds(ctx context.Context, client *wiretopic.Client, mark string) {
+	l.t.Helper()
+	for _, topic := range l.topics() {
+		producer, err := client.Produce(ctx, topic)
+		if err == nil {
+			_, err = producer.Send(ctx, mark, nil)
+		}
+		if err != nil {
+			l.t.Fatalf("last message to %s: %v", topic, err)
+		}
+	}
+}
+
+func (l *load) topics() []string { return append(append([]string(nil), l.inputs...), l.outputs...) }
+
+// readTopics reads every topic from earliest, with the raw client and with the official one; both must see the same.
+func (l *load) readTopics(ctx context.Context, client *wiretopic.Client) {
+	l.t.Helper()
+	official, err := newOfficialClient(l.addr)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer official.Close()
+	for _, topic := range l.topics() {
+		consumer, err := client.Reader(ctx, topic, "last")
+		if err != nil {
+			l.t.Fatalf("read %s: %v", topic, err)
+		}
+		keys := l.readTo(ctx, consumer, "end")
+		l.history.Read(topic, keys)
+		if seen := l.readOfficially(ctx, official, topic); !slices.Equal(seen, keys) {
+			l.t.Errorf("%s: the official client reads %d messages, the raw one %d", topic, len(seen), len(keys))
+		}
+	}
+}
+
+// readTo receives what comes before the message mark.
+func (l *load) readTo(ctx context.Context, consumer *wiretopic.Consumer, mark string) []string {
+	l.t.Helper()
+	var keys []string
+	for {
+		message, err := consumer.Receive(ctx)
+		if err != nil {
+			l.t.Fatalf("after %d messages: %v", len(keys), err)
+		}
+		if message.Content == mark {
+			return keys
+		}
+		keys = append(keys, message.Content)
+	}
+}
+
+func (l *load) readOfficially(ctx context.Context, client pulsar.Client, topic string) []string {
+	l.t.Helper()
+	reader, err := client.CreateReader(pulsar.ReaderOptions{Topic: topic, StartMessageID: pulsar.EarliestMessageID()})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer reader.Close()
+	var keys []string
+	for {
+		message, err := reader.Next(ctx)
+		if err != nil {
+			l.t.Fatalf("official reader of %s, after %d messages: %v", topic, len(keys), err)
+		}
+		key := string(message.Payload())
+		if key == "end" {
+			return keys
+		}
+		keys = append(keys, key)
+	}
+}
+
+// readSubscriptions receives what the subscriptions still hold. What was given back comes before what is sent now, so the
+// second mark is the last.
+func (l *load) readSubscriptions(ctx context.Context, client *wiretopic.Client) {
+	l.t.Helper()
+	type left struct {
+		topic, subscription string
+		consumer            *wiretopic.Consumer
+		keys                []string
+	}
+	var all []*left
+	for _, topic := range l.inputs {
+		for _, subscription := range []string{rawSubscription, officialSubscription, plainSubscription} {
+			consumer, err := client.Subscribe(ctx, topic, subscription)
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			all = append(all, &left{topic, subscription, consumer, l.readTo(ctx, consumer, "end")})
+		}
+	}
+	l.markEnds(ctx, client, "very end")
+	for _, rest := range all {
+		keys := append(rest.keys, l.readTo(ctx, rest.consumer, "very end")...)
+		l.history.Left(rest.topic, rest.subscription, keys)
+	}
+}

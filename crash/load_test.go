@@ -1,0 +1,236 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/history"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Subscriptions of the input topics, each with consumers of its own kind.
+const (
+	rawSubscription      = "raw"
+	officialSubscription = "official"
+	plainSubscription    = "plain"
+)
+
+const (
+	// requestTime bounds one request. A server that starts again answers well before.
+	requestTime = 20 * time.Second
+	// retryPause is between two tries to reach a server that is down.
+	retryPause = 20 * time.Millisecond
+	// kept is for how long outcomes must be known: longer than any test.
+	kept = 24 * time.Hour
+)
+
+// load is clients at work, and what they saw.
+type load struct {
+	t         *testing.T
+	history   *history.History
+	addr      string // host:port, the same over all restarts
+	inputs    []string
+	outputs   []string
+	restarts  atomic.Int64 // of the server, counted before the kill
+	keys      atomic.Int64
+	unsettled chan txn.ID // whose end got no definite answer
+	// unnamedKept is for how long outcomes of unnamed clients must be known.
+	unnamedKept time.Duration
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu      sync.Mutex
+	settled []txn.ID // guarded by mu: transactions that have been told how they ended
+}
+
+func newLoad(t *testing.T, port int) *load {
+	l := &load{
+		t: t, history: history.New(), addr: fmt.Sprintf("localhost:%d", port),
+		unsettled: make(chan txn.ID, 1<<16), unnamedKept: kept,
+	}
+	for i := range 2 {
+		l.inputs = append(l.inputs, fmt.Sprintf("persistent://public/default/input-%d", i))
+	}
+	for i := range 3 {
+		l.outputs = append(l.outputs, fmt.Sprintf("persistent://public/default/output-%d", i))
+	}
+	l.ctx, l.cancel = context.WithCancel(t.Context())
+	t.Cleanup(l.stop)
+	l.createSubscriptions()
+	return l
+}
+
+// createSubscriptions comes before the first message, so that every message belongs to all of them.
+func (l *load) createSubscriptions() {
+	l.t.Helper()
+	client, err := wiretopic.DialTC(l.ctx, l.addr)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, topic := range l.inputs {
+		for _, subscription := range []string{rawSubscription, officialSubscription, plainSubscription} {
+			consumer, err := client.Subscribe(l.ctx, topic, subscription)
+			if err == nil {
+				err = consumer.Close(l.ctx)
+			}
+			if err != nil {
+				l.t.Fatalf("subscribe %s to %s: %v", subscription, topic, err)
+			}
+		}
+	}
+	if err := client.Close(); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// start puts all clients to work.
+func (l *load) start() {
+	for _, name := range []string{"", "", "payments", "orders"} {
+		l.repeat((&rawWorker{load: l, clientName: name}).session)
+	}
+	for range 2 {
+		l.repeat((&officialWorker{load: l}).session)
+	}
+	l.repeat((&plainWorker{load: l}).session)
+	l.repeat(l.askAgain)
+}
+
+// repeat runs sessions one after the other; each ends with its connection.
+func (l *load) repeat(session func(context.Context) error) {
+	l.tasks.Go(func() {
+		for l.ctx.Err() == nil {
+			if err := session(l.ctx); err != nil {
+				pause(l.ctx, retryPause)
+			}
+		}
+	})
+}
+
+// stop ends all clients. It may be called twice.
+func (l *load) stop() {
+	l.cancel()
+	l.tasks.Wait()
+}
+
+// key returns a content that no other message has.
+func (l *load) key() string { return fmt.Sprintf("m-%d", l.keys.Add(1)) }
+
+// request bounds one request.
+func request(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, requestTime)
+}
+
+// begin opens a transaction.
+func (l *load) begin(ctx context.Context, client *wiretopic.Client, ttl time.Duration, name string) (txn.ID, error) {
+	ctx, cancel := request(ctx)
+	defer cancel()
+	call := l.history.Now()
+	id, err := client.Begin(ctx, 0, uint64(ttl.Milliseconds()), name)
+	if err != nil {
+		return id, err
+	}
+	l.opened(call, id, ttl, name)
+	return id, nil
+}
+
+// opened records that a transaction of a client name was opened.
+func (l *load) opened(call time.Duration, id txn.ID, ttl time.Duration, name string) {
+	op := history.Open{Span: history.Span{Call: call, Return: l.history.Now()}, ID: id, TTL: ttl, Kept: kept}
+	if name == "" {
+		op.Kept = l.unnamedKept
+	}
+	l.history.Opened(op)
+}
+
+// end ends a transaction, and says whether there was a definite answer.
+func (l *load) end(ctx context.Context, client *wiretopic.Client, id txn.ID, action txn.Action, name string) bool {
+	ctx, cancel := request(ctx)
+	defer cancel()
+	call := l.history.Now()
+	err := client.End(ctx, id, action, name)
+	answer := answerOf(err)
+	l.history.Ended(history.End{Span: history.Span{Call: call, Return: l.history.Now()}, ID: id, Action: action, Answer: answer})
+	if answer == history.Unknown {
+		l.unsettled <- id
+		return false
+	}
+	l.settle(id)
+	return true
+}
+
+func (l *load) settle(id txn.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled = append(l.settled, id)
+}
+
+// anySettled returns a transaction that has been told how it ended.
+func (l *load) anySettled() (txn.ID, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.settled) == 0 {
+		return txn.ID{}, false
+	}
+	return l.settled[rand.IntN(len(l.settled))], true
+}
+
+// answerOf turns an error into an answer. An error that asks for a repetition, or none from the server at all, is no answer.
+func answerOf(err error) history.Answer {
+	var refusal *wireclient.ServerError
+	switch {
+	case err == nil:
+		return history.Done
+	case !errors.As(err, &refusal):
+		return history.Unknown
+	}
+	switch refusal.Code {
+	case pulsarproto.ServerError_InvalidTxnStatus:
+		return history.Contrary
+	case pulsarproto.ServerError_TransactionNotFound:
+		return history.NotFound
+	case pulsarproto.ServerError_NotAllowedError, pulsarproto.ServerError_TransactionConflict:
+		return history.Refused
+	}
+	return history.Unknown
+}
+
+// askAgain asks for outcomes over a connection of its own: of transactions whose answer was lost until there is one, and of
+// others again and again, for the action that was asked first or the contrary one.
+func (l *load) askAgain(ctx context.Context) error {
+	client, err := wiretopic.DialTC(ctx, l.addr)
+	if err != nil {
+		return err
+	}
+	defer closeQuietly(client)
+	for ctx.Err() == nil {
+		var id txn.ID
+		select {
+		case id = <-l.unsettled:
+		default:
+			known, ok := l.anySettled()
+			if !ok {
+				pause(ctx, retryPause)
+				continue
+			}
+			id = known
+		}
+		if !l.end(ctx, client, id, txn.Action(rand.IntN(2)), "") {
+			return errors.New("no answer")
+		}
+	}
+	return nil
+}
+
+// closeQuietly closes a connection whose fate does not matter any more.
+func closeQuietly(client *wiretopic.Client) { _ = client.Close() }

@@ -1,0 +1,163 @@
+package wiretopic
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// permits is how many messages a consumer asks for at a time.
+const permits = 500
+
+// Message is one that was delivered.
+type Message struct {
+	ID           *pulsarproto.MessageIdData
+	Content      string
+	Redeliveries uint32
+}
+
+// Consumer receives from one subscription.
+type Consumer struct {
+	client   *Client
+	id       uint64
+	messages chan Message
+	done     chan struct{} // closed when nothing more comes
+
+	mu    sync.Mutex // guards the following
+	taken int        // since the last FLOW
+	ended error
+}
+
+// Subscribe attaches a Shared consumer to a durable subscription, which begins at the earliest message if it is new.
+func (c *Client) Subscribe(ctx context.Context, topic, subscription string) (*Consumer, error) {
+	return c.SubscribeAs(ctx, &pulsarproto.CommandSubscribe{
+		Topic: &topic, Subscription: &subscription, SubType: pulsarproto.CommandSubscribe_Shared.Enum(),
+		InitialPosition: pulsarproto.CommandSubscribe_Earliest.Enum(),
+	})
+}
+
+// Reader attaches a reader that begins at the earliest message.
+func (c *Client) Reader(ctx context.Context, topic, name string) (*Consumer, error) {
+	durable, earliest := false, int64(-1)
+	ledger, entry := uint64(earliest), uint64(earliest)
+	return c.SubscribeAs(ctx, &pulsarproto.CommandSubscribe{
+		Topic: &topic, Subscription: &name, SubType: pulsarproto.CommandSubscribe_Exclusive.Enum(), Durable: &durable,
+		InitialPosition: pulsarproto.CommandSubscribe_Earliest.Enum(),
+		StartMessageId:  &pulsarproto.MessageIdData{LedgerId: &ledger, EntryId: &entry},
+	})
+}
+
+// SubscribeAs attaches a consumer as command says; it sets the consumer id.
+func (c *Client) SubscribeAs(ctx context.Context, command *pulsarproto.CommandSubscribe) (*Consumer, error) {
+	c.mu.Lock()
+	id := c.next
+	c.next++
+	consumer := &Consumer{client: c, id: id, messages: make(chan Message, 4*permits), done: make(chan struct{})}
+	c.consumers[id] = consumer
+	c.mu.Unlock()
+	command.ConsumerId = &id
+	_, err := c.Call(ctx, &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SUBSCRIBE.Enum(), Subscribe: command})
+	if err == nil {
+		err = consumer.flow(2 * permits)
+	}
+	if err != nil {
+		c.forget(id)
+		return nil, err
+	}
+	return consumer, nil
+}
+
+func (c *Client) forget(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.consumers, id)
+}
+
+func (c *Consumer) flow(n uint32) error {
+	return c.client.Write(&pulsarproto.BaseCommand{
+		Type: pulsarproto.BaseCommand_FLOW.Enum(),
+		Flow: &pulsarproto.CommandFlow{ConsumerId: &c.id, MessagePermits: &n},
+	})
+}
+
+// take keeps a message; there is room for all that was asked for.
+func (c *Consumer) take(m *pulsarproto.CommandMessage, payload []byte) {
+	_, content, err := pulsarproto.ParsePayload(payload)
+	if err != nil {
+		c.end(fmt.Errorf("message %v: %w", m.GetMessageId(), err))
+		return
+	}
+	select {
+	case c.messages <- Message{m.GetMessageId(), string(content), m.GetRedeliveryCount()}:
+	default:
+		c.end(fmt.Errorf("message %v came without a permit", m.GetMessageId()))
+	}
+}
+
+// Receive waits for the next message.
+func (c *Consumer) Receive(ctx context.Context) (Message, error) {
+	select {
+	case m := <-c.messages:
+		return m, c.received()
+	default:
+	}
+	select {
+	case m := <-c.messages:
+		return m, c.received()
+	case <-c.done:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return Message{}, c.ended
+	case <-ctx.Done():
+		return Message{}, context.Cause(ctx)
+	}
+}
+
+// received asks for more when half of what was asked for has been taken.
+func (c *Consumer) received() error {
+	c.mu.Lock()
+	c.taken++
+	more := c.taken == permits
+	if more {
+		c.taken = 0
+	}
+	c.mu.Unlock()
+	if more {
+		return c.flow(permits)
+	}
+	return nil
+}
+
+// Ack acknowledges one message, in a transaction if id is not nil, and waits for the answer.
+func (c *Consumer) Ack(ctx context.Context, position *pulsarproto.MessageIdData, id *txn.ID) error {
+	ack := &pulsarproto.CommandAck{
+		ConsumerId: &c.id, AckType: pulsarproto.CommandAck_Individual.Enum(), MessageId: []*pulsarproto.MessageIdData{position},
+	}
+	if id != nil {
+		ack.TxnidMostBits, ack.TxnidLeastBits = &id.Most, &id.Least
+	}
+	_, err := c.client.Call(ctx, &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_ACK.Enum(), Ack: ack})
+	return err
+}
+
+// Close detaches the consumer and waits for the answer.
+func (c *Consumer) Close(ctx context.Context) error {
+	_, err := c.client.Call(ctx, &pulsarproto.BaseCommand{
+		Type:          pulsarproto.BaseCommand_CLOSE_CONSUMER.Enum(),
+		CloseConsumer: &pulsarproto.CommandCloseConsumer{ConsumerId: &c.id},
+	})
+	c.client.forget(c.id)
+	return err
+}
+
+func (c *Consumer) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended == nil {
+		c.ended = err
+		close(c.done)
+	}
+}
