@@ -165,6 +165,18 @@ func TestFC29SlowHandshake(t *testing.T) {
 	})
 }
 
+// FC-32: what was answered before the bad input still arrives.
+func TestFC32AnswersBeforeBadInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		p := b.connectedPeer(t)
+		p.write(append(encodeFrame(t, newTxnCommand(1, 0), nil), rawFrame(rawCommand(99, nil))...))
+		synctest.Wait()
+		p.want(pulsarproto.BaseCommand_NEW_TXN_RESPONSE)
+		p.wantClosed()
+	})
+}
+
 // FC-32: unknown fields and bytes behind a command are ignored.
 func TestFC32Tolerated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -258,6 +270,20 @@ func TestFC32Sends(t *testing.T) {
 			if got := b.topics.producer(0).closed(); got != 1 {
 				t.Errorf("the producer was closed %d times", got)
 			}
+		})
+	})
+	t.Run("producer closed by the server, then by the client", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{})
+			p := b.producingPeer(t)
+			b.topics.producer(0).client.Disconnect()
+			p.want(pulsarproto.BaseCommand_CLOSE_PRODUCER)
+			p.send(producerCommand(2, 1, "t"))
+			p.want(pulsarproto.BaseCommand_PRODUCER_SUCCESS)
+			p.send(closeProducerCommand(3, 1))
+			p.want(pulsarproto.BaseCommand_SUCCESS)
+			p.sendPayload(sendCommand(1, 0), payloadOf(t, "x"))
+			p.wantClosed()
 		})
 	})
 	t.Run("producer closed by the server", func(t *testing.T) {

@@ -22,7 +22,7 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 	}
 	caller, err := s.authenticate(cmd)
 	if err != nil {
-		s.log.Info().Str("client", cmd.GetClientVersion()).Err(err).Msg("login refused")
+		s.log.Info().Str("client", clientVersion(cmd)).Err(err).Msg("login refused")
 		s.options.Events.RequestFailed(pulsarproto.BaseCommand_CONNECT, pulsarproto.ServerError_AuthenticationError)
 		s.out.queue(func(b []byte) []byte {
 			return pulsarproto.AppendConnectError(b, pulsarproto.ServerError_AuthenticationError, err.Error())
@@ -44,7 +44,7 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 			},
 		})
 	})
-	s.log.Debug().Str("client", cmd.GetClientVersion()).Int32("protocol", s.protocol).Msg("client connected")
+	s.log.Debug().Str("client", clientVersion(cmd)).Int32("protocol", s.protocol).Msg("client connected")
 	return nil
 }
 
@@ -53,4 +53,11 @@ func (s *session) authenticate(cmd *pulsarproto.CommandConnect) (Caller, error) 
 		return Caller{}, nil
 	}
 	return s.options.Authenticator.Authenticate(cmd)
+}
+
+// clientVersion is what a client calls itself, short enough for a log line.
+func clientVersion(cmd *pulsarproto.CommandConnect) string {
+	const longest = 100
+	version := cmd.GetClientVersion()
+	return version[:min(len(version), longest)]
 }

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -81,8 +80,7 @@ func (s *session) attachConsumer(ctx context.Context, c *consumer, name topicnam
 	}
 	if err != nil {
 		s.out.detachConsumer(c)
-		s.fail(pulsarproto.BaseCommand_SUBSCRIBE, cmd.GetRequestId(),
-			fmt.Errorf("subscribe %q to %s: %w", cmd.GetSubscription(), name, err))
+		s.fail(pulsarproto.BaseCommand_SUBSCRIBE, cmd.GetRequestId(), err)
 	}
 }
 

@@ -16,7 +16,7 @@ func (s *session) getTopicsOfNamespace(cmd *pulsarproto.CommandGetTopicsOfNamesp
 	s.requests.Go(func() {
 		topics, err := s.services.Topics.TopicsOfNamespace(s.ctx, cmd.GetNamespace(), cmd.GetMode())
 		if err != nil {
-			s.fail(command, requestID, fmt.Errorf("list topics of %s: %w", cmd.GetNamespace(), err))
+			s.fail(command, requestID, err)
 			return
 		}
 		if listSize(topics) > s.options.MaxMessageSize {

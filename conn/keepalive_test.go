@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // FC-33: a silent peer gets a PING after one interval and is closed after two; one that answers is never closed.
@@ -52,6 +53,23 @@ func TestFC33KeepAlive(t *testing.T) {
 				p.answerPing()
 			}
 			p.alive()
+		})
+	})
+	t.Run("not read at a bound", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{KeepAlive: 30 * time.Second, MaxPendingRequests: 1})
+			var waiting []func(error)
+			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting = append(waiting, done) }
+			p := b.connectedPeer(t)
+			p.send(endTxnCommand(1, 0, 1, 0), endTxnCommand(2, 0, 2, 0))
+			go func() {
+				time.Sleep(5 * time.Minute)
+				waiting[0](nil)
+				synctest.Wait()
+				waiting[1](nil)
+			}()
+			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE) // PING after PING comes before it
+			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
 		})
 	})
 	t.Run("protocol version 0 knows no PING", func(t *testing.T) {

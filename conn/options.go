@@ -22,8 +22,8 @@ type Options struct {
 	LivenessTimeout time.Duration
 	// WriteTimeout is how long a peer may take to make room for the next 256 KiB. Default 30 s.
 	WriteTimeout time.Duration
-	// HighWater is the number of outgoing bytes above which the connection is not read and its consumers are Full; both
-	// end at half of it. Default 1 MiB.
+	// HighWater is the number of outgoing bytes above which the connection's consumers are Full, until half of it is left.
+	// Above twice HighWater the connection is not read, until HighWater is left. Default 1 MiB.
 	HighWater int
 	// MaxOutgoing is the number of outgoing bytes above which the connection is closed. Default 64 MiB.
 	MaxOutgoing int

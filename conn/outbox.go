@@ -216,9 +216,9 @@ func (o *outbox) written(n int) {
 	var full []*consumer
 	if o.size <= o.options.HighWater/2 {
 		full, o.full = o.full, nil
-		if before > o.options.HighWater/2 {
-			o.relieved.Broadcast()
-		}
+	}
+	if before > o.options.HighWater && o.size <= o.options.HighWater {
+		o.relieved.Broadcast()
 	}
 	for _, c := range full {
 		c.full = false
@@ -248,9 +248,9 @@ func (o *outbox) isFull(c *consumer) bool {
 func (o *outbox) waitForRoom(paused func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.size > o.options.HighWater {
+	if o.size > 2*o.options.HighWater {
 		paused()
-		for o.size > o.options.HighWater/2 && o.reading() {
+		for o.size > o.options.HighWater && o.reading() {
 			o.relieved.Wait()
 		}
 	}

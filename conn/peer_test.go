@@ -54,6 +54,9 @@ func newBench(t testing.TB, options Options) *bench {
 		if err := b.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("close: %v", err)
 		}
+		if len(b.sessions) != 0 || len(b.perIP) != 0 {
+			t.Errorf("%d sessions and %d addresses are left", len(b.sessions), len(b.perIP))
+		}
 	})
 	return b
 }

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -100,7 +99,7 @@ func (s *session) attachProducer(ctx context.Context, p *producer, name topicnam
 	}
 	if err != nil {
 		s.out.detachProducer(p)
-		s.fail(pulsarproto.BaseCommand_PRODUCER, cmd.GetRequestId(), fmt.Errorf("produce to %s: %w", name, err))
+		s.fail(pulsarproto.BaseCommand_PRODUCER, cmd.GetRequestId(), err)
 	}
 }
 

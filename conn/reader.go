@@ -38,7 +38,7 @@ func (s *session) read() CloseReason {
 		if !s.out.waitForRoom(s.pause) {
 			return s.stopped()
 		}
-		s.paused.Store(false)
+		s.unpause()
 		if !shaken && s.connected.Load() {
 			shaken = true
 			frames = pulsarproto.NewFrameReader(s.enlarged(source), s.options.MaxMessageSize)

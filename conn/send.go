@@ -11,7 +11,7 @@ import (
 
 // send hands a message to its producer's topic. The answer is a receipt or SEND_ERROR, in the order of the sends. What is
 // wrong with the bytes of a message is refused without closing: other producers of the connection go on.
-// Errors: an unknown producer, one that is not attached yet, no payload; all close the connection.
+// Errors: an unknown producer, one that is being created or closed, no payload; all close the connection.
 //
 // Source: PulsarApi.proto CommandSend; ServerCnx.handleSend; Producer.checkAndStartPublish, verifyChecksum.
 func (s *session) send(cmd *pulsarproto.CommandSend, payload []byte) error {
@@ -66,7 +66,7 @@ func (s *session) sender(id uint64) (*producer, Producer, error) {
 	case lost:
 		return nil, nil, nil
 	}
-	return nil, nil, &inputError{BadProducerNotReady, fmt.Errorf("SEND to producer %d before PRODUCER_SUCCESS", id)}
+	return nil, nil, &inputError{BadProducerNotReady, fmt.Errorf("SEND to producer %d, which is being created or closed", id)}
 }
 
 // numMessages is what one entry counts for. The metadata knows: it is what consumers split the entry by.

@@ -167,3 +167,11 @@ func (s *session) detachAll() {
 
 // pause notes that the reader has to wait: a peer that is not read is not silent.
 func (s *session) pause() { s.paused.Store(true) }
+
+// unpause ends pause. What the peer sent meanwhile is still to be read, so the wait counts as a sign of life.
+func (s *session) unpause() {
+	if s.paused.Load() {
+		s.keepAlive.noteFrame()
+		s.paused.Store(false)
+	}
+}
