@@ -75,8 +75,8 @@ func TestClientThatReadsSlowly(t *testing.T) {
 func TestMaxPendingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{MaxPendingRequests: 10})
-		var waiting []func(error)
-		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting = append(waiting, done) }
+		var waiting held
+		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting.hold(done) }
 		p := b.connectedPeer(t)
 		for i := range uint64(11) {
 			p.send(endTxnCommand(i, 0, i, 0))
@@ -87,26 +87,26 @@ func TestMaxPendingRequests(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if got := len(waiting); got != 10 {
+		if got := waiting.count(); got != 10 {
 			t.Fatalf("%d requests are served", got)
 		}
-		waiting[4](nil)
+		waiting.at(4)(nil)
 		p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
 		synctest.Wait()
-		if got := len(waiting); got != 11 {
+		if got := waiting.count(); got != 11 {
 			t.Fatalf("%d requests are served after an answer", got)
 		}
-		for i, done := range waiting {
+		for i, done := range waiting.all() {
 			if i != 4 {
 				done(nil)
 				p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
 			}
 		}
 		synctest.Wait()
-		if got := len(waiting); got != 12 {
+		if got := waiting.count(); got != 12 {
 			t.Errorf("%d requests are served in the end", got)
 		}
-		waiting[11](nil)
+		waiting.at(11)(nil)
 		p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
 	})
 }

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -277,3 +278,25 @@ type fakeLookup struct{ err error }
 func (f *fakeLookup) Topic(context.Context, topicname.Name, Caller, *pulsarproto.CommandLookupTopic) (LookupAnswer, error) {
 	return LookupAnswer{ServiceURL: "pulsar://localhost:6650", Authoritative: true, ProxyThroughServiceURL: true}, f.err
 }
+
+// held are requests whose answer a test gives.
+type held struct {
+	mu   sync.Mutex
+	done []func(error)
+}
+
+func (h *held) hold(done func(error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done = append(h.done, done)
+}
+
+func (h *held) all() []func(error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.done)
+}
+
+func (h *held) at(i int) func(error) { return h.all()[i] }
+
+func (h *held) count() int { return len(h.all()) }

@@ -58,15 +58,15 @@ func TestFC33KeepAlive(t *testing.T) {
 	t.Run("not read at a bound", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{KeepAlive: 30 * time.Second, MaxPendingRequests: 1})
-			var waiting []func(error)
-			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting = append(waiting, done) }
+			var waiting held
+			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting.hold(done) }
 			p := b.connectedPeer(t)
 			p.send(endTxnCommand(1, 0, 1, 0), endTxnCommand(2, 0, 2, 0))
 			go func() {
 				time.Sleep(5 * time.Minute)
-				waiting[0](nil)
+				waiting.at(0)(nil)
 				synctest.Wait()
-				waiting[1](nil)
+				waiting.at(1)(nil)
 			}()
 			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE) // PING after PING comes before it
 			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
@@ -109,7 +109,7 @@ func TestFC33Liveness(t *testing.T) {
 			}
 			p.answerPing()
 			p.answerPing()
-			if !<-answers || !<-answers {
+			if first, second := <-answers, <-answers; !first || !second {
 				t.Error("a live connection counts as dead")
 			}
 		})

@@ -19,8 +19,8 @@ import (
 func TestFC12OrderlyShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{})
-		var waiting []func(error)
-		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting = append(waiting, done) }
+		var waiting held
+		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting.hold(done) }
 		idle, silent, p := b.connectedPeer(t), b.newPeer(t), b.producingPeer(t)
 		p.send(endTxnCommand(2, 0, 5, 0))
 		synctest.Wait()
@@ -30,7 +30,7 @@ func TestFC12OrderlyShutdown(t *testing.T) {
 		idle.wantClosed()
 		silent.wantClosed()
 		synctest.Wait()
-		waiting[0](nil)
+		waiting.at(0)(nil)
 		p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
 		p.wantClosed()
 		if _, err := p.network.Write(encodeFrame(t, newTxnCommand(3, 0), nil)); err == nil {
@@ -50,8 +50,8 @@ func TestShutdown(t *testing.T) {
 	t.Run("answers what it has taken", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{})
-			var waiting []func(error)
-			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting = append(waiting, done) }
+			var waiting held
+			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting.hold(done) }
 			b.topics.send = func(*fakeProducer, Send) {}
 			p := b.producingPeer(t)
 			p.send(endTxnCommand(2, 0, 5, 0))
@@ -60,7 +60,7 @@ func TestShutdown(t *testing.T) {
 			closed := make(chan error)
 			go func() { closed <- b.Close(t.Context()) }()
 			p.wantNothing()
-			waiting[0](nil)
+			waiting.at(0)(nil)
 			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
 			p.wantNothing()
 			b.topics.producer(0).client.Receipt(0, 0, 5, 0)

@@ -358,24 +358,24 @@ func TestTcClientConnect(t *testing.T) {
 	t.Run("TC-7 requests that wait for a load share its result", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{})
-			var done []func(error)
-			b.coordinators.connect = func(_ uint64, _ func(), d func(error)) { done = append(done, d) }
+			var waiting held
+			b.coordinators.connect = func(_ uint64, _ func(), d func(error)) { waiting.hold(d) }
 			p := b.connectedPeer(t)
 			p.send(tcConnectCommand(1, 0), tcConnectCommand(2, 0))
 			p.wantNothing()
-			done[0](fmt.Errorf("coordinator 0 is loading: %w", txn.ErrNotReady))
+			waiting.at(0)(fmt.Errorf("coordinator 0 is loading: %w", txn.ErrNotReady))
 			p.wantError(1, pulsarproto.ServerError_ServiceNotReady)
 			p.wantError(2, pulsarproto.ServerError_ServiceNotReady)
 
 			p.send(tcConnectCommand(3, 0))
 			synctest.Wait()
-			done[1](nil)
+			waiting.at(1)(nil)
 			p.want(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
 			p.send(tcConnectCommand(4, 0))
 			if got := p.want(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_RESPONSE).GetTcClientConnectResponse().GetRequestId(); got != 4 {
 				t.Errorf("request %d", got)
 			}
-			if got := len(done); got != 2 {
+			if got := waiting.count(); got != 2 {
 				t.Errorf("the coordinator was asked %d times, want 2", got)
 			}
 		})
@@ -388,15 +388,15 @@ func TestTcClientConnect(t *testing.T) {
 				termEnded = closed
 				done(nil)
 			}
-			var waiting []func(error)
-			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting = append(waiting, done) }
+			var waiting held
+			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting.hold(done) }
 			other := b.connectedPeer(t)
 			p := b.connectedPeer(t)
 			p.send(tcConnectCommand(1, 0))
 			p.want(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
 			p.send(endTxnCommand(2, 0, 7, 0), endTxnCommand(3, 0, 8, 0))
 			synctest.Wait()
-			for _, done := range waiting {
+			for _, done := range waiting.all() {
 				done(txn.ErrCoordinatorNotFound)
 			}
 			termEnded()
@@ -523,15 +523,15 @@ func TestTC5ExactlyOnce(t *testing.T) {
 func TestFC33PongWhileBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{MaxPendingRequests: 100})
-		var done []func(error)
-		b.coordinators.end = func(_ txn.ID, _ txn.Action, d func(error)) { done = append(done, d) }
+		var waiting held
+		b.coordinators.end = func(_ txn.ID, _ txn.Action, d func(error)) { waiting.hold(d) }
 		p := b.connectedPeer(t)
 		for i := range 100 {
 			p.send(endTxnCommand(uint64(i), 0, uint64(i), 0))
 		}
 		p.alive() // also at the bound
 		synctest.Wait()
-		for _, d := range done {
+		for _, d := range waiting.all() {
 			d(nil)
 		}
 		for range 100 {
