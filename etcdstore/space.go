@@ -17,16 +17,19 @@ const (
 	reliefInterval = 5 * time.Second
 	// refreshTimeout bounds the write that makes etcd count.
 	refreshTimeout = 5 * time.Second
+	// lastReserve is the part of the reserve for ends that is never used: one 8th.
+	lastReserve = 8
 )
 
 // Space says what a store has room for.
 type Space uint32
 
-// The states, each refusing more than the one before. Ends of transactions are never refused.
+// The states, each refusing more than the one before.
 const (
 	Normal     Space = iota
 	RefuseData       // no messages and acknowledgements
-	RefuseNew        // no new transactions and participants either
+	RefuseNew        // no new transactions and participants either; ends go on from the reserve
+	RefuseEnd        // the reserve is used up: nothing, so that etcd does not run into its quota
 )
 
 // String names the state in logs and metrics.
@@ -36,8 +39,10 @@ func (s Space) String() string {
 		return "normal"
 	case RefuseData:
 		return "refuse-data"
+	case RefuseNew:
+		return "refuse-new"
 	}
-	return "refuse-new"
+	return "refuse-end"
 }
 
 // spaceGuard compares the bytes in use with the quota, and the free disk with the reserves.
@@ -83,6 +88,8 @@ func (g *spaceGuard) check() error {
 func (g *spaceGuard) judge(live, free int64) Space {
 	room := min(g.quota-live, free)
 	switch {
+	case room < g.newReserve/lastReserve:
+		return RefuseEnd
 	case room < g.newReserve:
 		return RefuseNew
 	case room < g.dataReserve:

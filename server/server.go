@@ -14,7 +14,6 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
-	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
@@ -31,7 +30,7 @@ type Server struct {
 	kv          clientv3.KV
 	leader      *etcdleader.Leader
 	group       *coordinator.Group
-	topics      *topic.Broker
+	topics      *topic.Topics
 	metrics     *metrics
 	connections *conn.Server
 	binary, web net.Listener
@@ -139,31 +138,38 @@ func (s *Server) startTopics(_, run context.Context) error {
 	s.leader = leader
 	s.onClose(func(context.Context) error { leader.Close(); return nil })
 
-	count := s.store.Coordinators()
-	s.metrics = newMetrics(s.options.Config.ClusterName)
-	options := s.options.coordinator(logged(s.metrics.coordinatorEvents(count), log))
-	participants := &embedded.Participants{}
-	all := make([]*coordinator.Coordinator, 0, count)
-	if s.options.Config.TransactionCoordinatorEnabled {
-		for tc := range count {
-			all = append(all, coordinator.New(tc, options, terms{leader}, s.openLog(space), participants, log))
-		}
-	}
-	s.group = coordinator.NewGroup(all, options)
-	s.metrics.watch(s.options.Config.ClusterName, s.group.Statuses)
-
+	registrar := &coordinators{}
 	topicOptions := s.options.topics()
-	topicOptions.KV, topicOptions.Registrar = s.kv, coordinators{s.group}
+	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
 	topicOptions.Wrote, topicOptions.Admit = s.store.Wrote, s.admitData
 	s.topics = topic.New(topicOptions)
-	s.onClose(s.topics.Close)
-	participants.Topics = s.topics
+	s.onClose(func(ctx context.Context) error { s.topics.Close(ctx); return nil })
 
+	s.group = s.newGroup(leader, space)
+	registrar.Group = s.group
 	s.group.Start(run)
 	s.onClose(func(context.Context) error { s.group.Close(); return nil })
 	s.tasks.Go(func() { s.watchSpace(run) })
 	return nil
+}
+
+// newGroup makes every coordinator of the store, or none where transactions are off.
+func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coordinator.Group {
+	count := s.store.Coordinators()
+	if !s.options.Config.TransactionCoordinatorEnabled {
+		count = 0
+	}
+	s.metrics = newMetrics(s.options.Config.ClusterName)
+	options := s.options.coordinator(logged(s.metrics.coordinatorEvents(count), s.options.Log))
+	participants, openLog := embedded.New(s.topics), s.openLog(space)
+	all := make([]*coordinator.Coordinator, count)
+	for tc := range count {
+		all[tc] = coordinator.New(tc, options, terms{leader}, openLog, participants, s.options.Log)
+	}
+	group := coordinator.NewGroup(all, options)
+	s.metrics.watch(s.options.Config.ClusterName, group.Statuses)
+	return group
 }
 
 func (s *Server) openLog(space keyspace.Space) func(uint64, coordinator.Term) coordinator.Log {
@@ -206,7 +212,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 		return err
 	}
 	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
-		Coordinators: coordinators{s.group}, Topics: s.topics, Lookup: where,
+		Coordinators: &coordinators{s.group}, Topics: s.topics, Lookup: where,
 	})
 	s.onClose(s.connections.Close)
 	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)

@@ -43,7 +43,7 @@ func runStandalone(ctx context.Context, sources conf.Sources) error {
 		return err
 	}
 	report.Log(log)
-	srv, err := server.Start(ctx, server.Options{Config: config, Report: report, Version: version, Log: log})
+	srv, err := server.Start(ctx, server.Options{Config: config, Version: version, Log: log})
 	if err != nil {
 		return err
 	}
