@@ -169,6 +169,10 @@ func (s *session) consumerOf(id uint64) Consumer {
 
 // Message implements ConsumerClient.
 func (c *consumer) Message(d Delivery) {
+	payload := d.Payload
+	if !pulsarproto.HasChecksum(payload) { // its producer sent none, and Go consumers drop a MESSAGE without one
+		payload = pulsarproto.AppendChecksummed(nil, payload)
+	}
 	c.session.out.message(c, func(b []byte) []byte {
 		return pulsarproto.AppendMessageHead(b, pulsarproto.Message{
 			ConsumerID:       c.id,
@@ -179,8 +183,8 @@ func (c *consumer) Message(d Delivery) {
 			AckSet:           d.AckSet,
 			ConsumerEpoch:    d.ConsumerEpoch,
 			HasConsumerEpoch: d.HasConsumerEpoch,
-		}, len(d.Payload))
-	}, d.Payload)
+		}, len(payload))
+	}, payload)
 }
 
 // Full implements ConsumerClient.

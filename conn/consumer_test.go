@@ -68,6 +68,13 @@ func TestSubscribe(t *testing.T) {
 			}
 		}
 
+		// FC-31: what was sent without a checksum is delivered with one.
+		consumer.client.Message(Delivery{EntryID: 10, Payload: payload[6:]})
+		p.want(pulsarproto.BaseCommand_MESSAGE)
+		if !bytes.Equal(p.payload, payload) {
+			t.Errorf("payload %x, want %x", p.payload, payload)
+		}
+
 		p.send(&pulsarproto.BaseCommand{
 			Type:                            pulsarproto.BaseCommand_REDELIVER_UNACKNOWLEDGED_MESSAGES.Enum(),
 			RedeliverUnacknowledgedMessages: &pulsarproto.CommandRedeliverUnacknowledgedMessages{ConsumerId: proto.Uint64(1)},

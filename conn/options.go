@@ -25,7 +25,8 @@ type Options struct {
 	// HighWater is the number of outgoing bytes above which the connection's consumers are Full, until half of it is left.
 	// Above twice HighWater the connection is not read, until HighWater is left. Default 1 MiB.
 	HighWater int
-	// MaxOutgoing is the number of outgoing bytes above which the connection is closed. Default 64 MiB.
+	// MaxOutgoing is the number of outgoing bytes above which the connection is closed. Default 64 MiB, and room for eight
+	// of the largest messages.
 	MaxOutgoing int
 	// MaxPendingRequests is the number of unanswered requests, sends excepted, above which the connection is not read.
 	// Default 10000.
@@ -57,7 +58,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.LivenessTimeout, 5*time.Second)
 	setDefault(&o.WriteTimeout, 30*time.Second)
 	setDefault(&o.HighWater, 1<<20)
-	setDefault(&o.MaxOutgoing, 64<<20)
+	setDefault(&o.MaxOutgoing, max(64<<20, 8*o.MaxMessageSize))
 	setDefault(&o.MaxPendingRequests, 10000)
 	setDefault(&o.MaxPendingSends, 1000)
 	setDefault(&o.MaxConcurrentLookups, 50000)
