@@ -149,11 +149,14 @@ func TestSpace(t *testing.T) {
 		{801, 5000, RefuseData},
 		{900, 5000, RefuseData},
 		{901, 5000, RefuseNew},
-		{1500, 5000, RefuseNew},
+		{988, 5000, RefuseNew},
+		{989, 5000, RefuseEnd},
+		{1500, 5000, RefuseEnd},
 		{700, 200, Normal},
 		{700, 199, RefuseData},
 		{700, 99, RefuseNew},
-		{700, 0, RefuseNew},
+		{700, 11, RefuseEnd},
+		{700, 0, RefuseEnd},
 		{0, 5000, Normal},
 	} {
 		live, free = c.live, c.free
