@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"context"
 	"testing"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -38,8 +39,8 @@ func BenchmarkNewTxn(b *testing.B) {
 func BenchmarkSend(b *testing.B) {
 	const inFlight = 256
 	s := newBench(b, Options{})
-	s.topics.send = func(p *fakeProducer, msg Send) {
-		p.client.Receipt(msg.SequenceID, msg.HighestSequenceID, 5, msg.SequenceID)
+	s.topics.produce = func(_ context.Context, client ProducerClient) (Producer, ProducerInfo, error) {
+		return echo{client}, ProducerInfo{Name: "echo", LastSequenceID: -1, Ready: true}, nil
 	}
 	p := dial(b, s.listen(b))
 	p.handshake()
@@ -66,6 +67,15 @@ func BenchmarkSend(b *testing.B) {
 		p.want(pulsarproto.BaseCommand_SEND_RECEIPT)
 	}
 }
+
+// echo is a producer whose topic keeps nothing.
+type echo struct{ client ProducerClient }
+
+func (e echo) Send(msg Send) {
+	e.client.Receipt(msg.SequenceID, msg.HighestSequenceID, 5, msg.SequenceID)
+}
+
+func (echo) Close() {}
 
 // BenchmarkMessage delivers messages of 100 bytes.
 func BenchmarkMessage(b *testing.B) {
