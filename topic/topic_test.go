@@ -50,6 +50,9 @@ func runWithStore(m *testing.M) int {
 	return code
 }
 
+// worlds numbers the key spaces.
+var worlds int
+
 // world is one set of topics with a coordinator beside it, on keys of its own.
 type world struct {
 	t       *testing.T
@@ -62,7 +65,8 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*Options)) *world {
 	t.Helper()
-	w := &world{t: t, keys: keyspace.New("pulsar-tc", t.Name()), kv: &faultyKV{KV: storeClient.KV}}
+	worlds++
+	w := &world{t: t, keys: keyspace.New("pulsar-tc", fmt.Sprint("world", worlds)), kv: &faultyKV{KV: storeClient.KV}}
 	w.coord = &coordinator{kv: storeClient.KV, keys: w.keys, open: make(map[txn.ID]bool)}
 	w.options = Options{
 		KV: w.kv, Keys: w.keys, Registrar: w.coord, Log: zerolog.Nop(), MaxTxnOps: 8192, MaxRequestBytes: 6 << 20,

@@ -24,7 +24,7 @@ type Topics struct {
 	mu         sync.Mutex // guards the rest
 	slots      map[string]*slot
 	topics     map[*Topic]struct{}
-	namespaces map[string]bool     // known to exist
+	namespaces map[string]bool // known to exist
 	closing    bool
 	loads      sync.WaitGroup
 	closed     sync.WaitGroup // closed topics of which something still runs
