@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/leader/leadertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, etcdtest.IgnoreEtcd()...) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func contender(t testing.TB, store *etcdstore.Store, options etcdleader.Options) *etcdleader.Leader {
 	t.Helper()

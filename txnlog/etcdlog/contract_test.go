@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txnlog/logtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, etcdtest.IgnoreEtcd()...) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, etcdtest.IgnoreCluster()...) }
 
 func TestContract(t *testing.T) {
 	client := etcdtest.Open(t, nil).Client()

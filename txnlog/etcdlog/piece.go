@@ -77,13 +77,17 @@ func (p *piece) reserve(size int) {
 
 // fits reports whether an additional change stays within the limits, and leaves no put in a deleted range.
 func (p *piece) fits(c *txn.Change) bool {
-	if len(c.Opens) > 0 && p.touched[c.Record.Least].closed {
+	if len(c.Opens) > 0 && !c.CloseAll && p.touched[c.Record.Least].closed {
 		return false
 	}
-	count, bytes := p.count+len(c.Opens), p.bytes+len(c.Opens)*(p.openKey+opOverhead)
+	count, bytes := p.count, p.bytes
 	if c.CloseAll {
-		count++
-		bytes += 2*p.openKey + opOverhead
+		puts := p.touched[c.Record.Least].puts
+		count += 1 - puts
+		bytes += 2*p.openKey + opOverhead - puts*(p.openKey+opOverhead)
+	} else {
+		count += len(c.Opens)
+		bytes += len(c.Opens) * (p.openKey + opOverhead)
 	}
 	return count <= p.maxOps && bytes+p.encoder.Len()+txnlog.MaxSize(&c.Record) <= p.maxBytes
 }
