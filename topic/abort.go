@@ -44,7 +44,7 @@ func (t *Topic) abort(transaction *txnbuffer.Transaction, done func(error)) *abo
 
 // step adds deletes to g. Aborts leave half of a group to everybody else.
 func (a *abortion) step(g *group) {
-	if !a.txn.Known() || g.isWriting(a.txn.ID) || g.isEnding(a.txn.ID) {
+	if !a.txn.Known() || g.isWriting(a.txn.ID) || g.ends(holdRef{id: a.txn.ID}) {
 		return
 	}
 	if !a.started {
@@ -54,7 +54,7 @@ func (a *abortion) step(g *group) {
 	if spare < 0 {
 		return
 	}
-	g.ending[a.txn.ID] = struct{}{}
+	g.end(holdRef{id: a.txn.ID})
 	n := min(len(a.left), spare)
 	for _, last := range a.left[:n] {
 		g.write(clientv3.OpDelete(a.topic.keys.TxnEntries(last.Ledger, last.Entry, a.txn.ID)))

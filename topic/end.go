@@ -33,9 +33,9 @@ func (e *endItem) prepare(g *group) bool {
 	case e.action == txn.Abort:
 		e.abortion = t.abort(transaction, e.answer)
 		e.abortion.step(g)
-	case !g.isEnding(e.id):
+	case !g.ends(holdRef{id: e.id}):
 		e.commits = true
-		g.ending[e.id] = struct{}{}
+		g.end(holdRef{id: e.id})
 		g.write(clientv3.OpDelete(t.keys.Txn(e.id)))
 		g.count(1, 0)
 	}
@@ -93,25 +93,25 @@ func (e *endAckItem) prepare(g *group) bool {
 	if s == nil || s.gone || !s.pending.Holds(e.id) {
 		return true
 	}
-	running := s.committing(e.id)
+	running, ref := s.committing(e.id), holdRef{s, e.id}
 	switch {
 	case running != nil && e.action == txn.Commit:
 		running.waiters = append(running.waiters, e.answer)
 		e.commit = running
 	case running != nil:
 		e.err = &txn.StatusError{ID: e.id, Want: txn.Aborting, Got: txn.Committing}
-	case e.action == txn.Commit && g.isEnding(e.id):
+	case e.action == txn.Commit && g.ends(ref):
 		e.err = &txn.StatusError{ID: e.id, Want: txn.Committing, Got: txn.Aborting}
 	case e.action == txn.Commit:
 		e.commit = s.commit(e.id, e.answer)
 		s.resume(g)
 	default:
 		e.aborts = true
-		if !g.isEnding(e.id) && s.durable {
+		if !g.ends(ref) && s.durable {
 			g.write(clientv3.OpDelete(s.keys.PendingPrefix(e.id), clientv3.WithPrefix()))
 			g.count(1, 0)
 		}
-		g.ending[e.id] = struct{}{}
+		g.end(ref)
 	}
 	return true
 }

@@ -25,6 +25,8 @@ type group struct {
 	opens map[openRef]struct{} // open keys that must exist
 	// writing and ending keep writes and the end of one transaction out of the same group.
 	writing, ending map[txn.ID]struct{}
+	// ended are the ends that the group writes, each once, though it is asked for twice.
+	ended map[holdRef]struct{}
 
 	blocks    []*blockDraft
 	lastBlock map[openTxn]int // the newest block of a transaction, or of none
@@ -58,7 +60,7 @@ type markDraft struct {
 	last      ledger.Position
 }
 
-// holdRef names what a transaction holds on a subscription.
+// holdRef names what a transaction holds on a subscription or, without one, its messages.
 type holdRef struct {
 	subscription *subscription
 	id           txn.ID
@@ -83,6 +85,7 @@ func newGroup(t *Topic) *group {
 		opens:     make(map[openRef]struct{}),
 		writing:   make(map[txn.ID]struct{}),
 		ending:    make(map[txn.ID]struct{}),
+		ended:     make(map[holdRef]struct{}),
 		lastBlock: make(map[openTxn]int),
 		marks:     make(map[txn.ID]*markDraft),
 		holds:     make(map[holdRef]*pendingack.Held),
@@ -114,6 +117,18 @@ func (g *group) write(op clientv3.Op) { g.ops = append(g.ops, op) }
 func (g *group) require(ref openRef) {
 	g.opens[ref] = struct{}{}
 	g.writing[ref.id] = struct{}{}
+}
+
+// ends reports whether the group writes the end of ref.
+func (g *group) ends(ref holdRef) bool {
+	_, found := g.ended[ref]
+	return found
+}
+
+// end notes that the group writes the end of ref.
+func (g *group) end(ref holdRef) {
+	g.ended[ref] = struct{}{}
+	g.ending[ref.id] = struct{}{}
 }
 
 func (g *group) isEnding(id txn.ID) bool {

@@ -105,7 +105,7 @@ func (ts *Topics) TopicExists(ctx context.Context, name topicname.Name) (bool, e
 		return err == nil, err
 	}
 	partitions, err := ts.partitions(ctx, name.Base())
-	return name.Partition() < partitions, err
+	return partitions > 0 && name.Partition() < partitions, err
 }
 
 // PartitionCount implements conn.Topics. A topic that does not exist and may not be created counts as a plain one if create

@@ -110,7 +110,7 @@ func (s *subscription) ackThrough(hold pendingack.Hold) {
 func (s *subscription) resume(g *group) {
 	g.touch(s)
 	for _, c := range s.commits {
-		g.ending[c.id] = struct{}{}
+		g.end(holdRef{s, c.id})
 		g.count(1, 0)
 	}
 }

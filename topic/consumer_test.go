@@ -1,0 +1,475 @@
+package topic
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+func redeliver(positions ...ledger.Position) *pulsarproto.CommandRedeliverUnacknowledgedMessages {
+	cmd := &pulsarproto.CommandRedeliverUnacknowledgedMessages{}
+	for _, p := range positions {
+		cmd.MessageIds = append(cmd.MessageIds, idOf(p))
+	}
+	return cmd
+}
+
+// sendMany sends n messages m0, m1, ... and returns their positions and payloads.
+func sendMany(p *testProducer, n int) (at []ledger.Position, payloads []string) {
+	p.t.Helper()
+	for i := range n {
+		payloads = append(payloads, fmt.Sprint("m", i))
+		at = append(at, p.send(message(uint64(i), payloads[i])))
+	}
+	return at, payloads
+}
+
+func TestFilteredEntriesCostNoPermits(t *testing.T) { // FC-23
+	w := newWorld(t, func(o *Options) { o.CacheBytes = 1 })
+	p := w.produce("a")
+	c, err := w.trySubscribe("a", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Flow(10)
+	commit := func(payload string) {
+		id := w.coord.begin()
+		p.send(inTxn(id, message(0, payload)))
+		w.end(id, txn.Commit, "a", "")
+	}
+	for range 3 {
+		commit("c")
+	}
+	id := w.coord.begin()
+	for range 200 {
+		p.Send(inTxn(id, message(0, "aborted")))
+	}
+	for range 200 {
+		p.receipt()
+	}
+	w.end(id, txn.Abort, "a", "")
+	for range 3 {
+		commit("c")
+	}
+	c.want("c", "c", "c", "c", "c", "c")
+	c.Close()
+
+	p = w.produce("b")
+	at, payloads := sendMany(p, 200)
+	c = w.subscribe("b", "s", earliest)
+	c.want(payloads...)
+	if err := c.ackIn(w.coord.begin(), at...); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	sendMany(p, 5)
+	if c, err = w.trySubscribe("b", "s"); err != nil {
+		t.Fatal(err)
+	}
+	c.Flow(10)
+	c.want("m0", "m1", "m2", "m3", "m4")
+}
+
+func TestPermits(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	c, err := w.trySubscribe("a", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.send(batchOf(5, message(0, "batch")))
+	p.send(message(5, "one"))
+	p.send(message(6, "two"))
+	c.wantNothing(w, "a")
+	c.Flow(2)
+	c.want("batch")
+	c.wantNothing(w, "a") // 3 below zero
+	c.Flow(3)
+	c.wantNothing(w, "a")
+	c.Flow(1)
+	c.want("one")
+	c.wantNothing(w, "a")
+	c.setFull(true)
+	c.Flow(5)
+	c.wantNothing(w, "a")
+	c.setFull(false)
+	c.Resume()
+	c.want("two")
+}
+
+// TestCatchUp reads a long backlog from the store in pages, over three ledgers with holes, plain and in transactions.
+func TestCatchUp(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.CacheBytes = 1 })
+	var want []string
+	for load := range 3 {
+		p := w.produce("a")
+		for i := range 300 {
+			payload := fmt.Sprintf("%d-%d", load, i)
+			if i%50 == 7 {
+				id := w.coord.begin()
+				p.send(inTxn(id, message(uint64(i), "aborted")))
+				w.end(id, txn.Abort, "a", "")
+			}
+			p.Send(message(uint64(i), payload))
+			p.receipt()
+			want = append(want, payload)
+		}
+		w.restart()
+	}
+	c := w.subscribe("a", "s", earliest)
+	c.want(want[:900]...)
+	c.wantNothing(w, "a")
+	cmd := ackOf(pulsarproto.CommandAck_Cumulative, w.lastPosition("a"))
+	if err := c.tryAck(cmd); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	c = w.subscribe("a", "s")
+	c.wantNothing(w, "a")
+	w.produce("a").send(message(0, "new"))
+	c.want("new")
+}
+
+func (w *world) lastPosition(name string) ledger.Position {
+	w.t.Helper()
+	c := w.subscribe(name, "last", nonDurable)
+	defer c.Close()
+	last, _ := c.lastMessageID()
+	return last
+}
+
+func TestShared(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	a, b := w.subscribe("a", "s", shared), w.subscribe("a", "s", shared)
+	at, payloads := sendMany(p, 10)
+	w.quiet("a")
+	if len(a.messages) != 5 || len(b.messages) != 5 {
+		t.Fatalf("%d and %d messages, want 5 each", len(a.messages), len(b.messages))
+	}
+	var ofA []string
+	for range 5 {
+		ofA = append(ofA, string(a.next().Payload))
+	}
+	for range 5 {
+		b.next()
+	}
+	// Whoever has it may be asked to acknowledge it, others may do it too.
+	mine := at[slices.Index(payloads, ofA[0])]
+	b.ack(mine)
+	// Only what a consumer has is taken back.
+	b.Redeliver(redeliver(mine, at[slices.Index(payloads, ofA[1])]))
+	a.wantNothing(w, "a")
+	again := at[slices.Index(payloads, ofA[2])]
+	a.Redeliver(redeliver(again))
+	w.quiet("a")
+	taker := a
+	if len(b.messages) > 0 {
+		taker = b
+	}
+	if d := taker.next(); position(d) != again || d.RedeliveryCount != 1 {
+		t.Fatalf("redelivered %v with count %d", position(d), d.RedeliveryCount)
+	}
+	a.Close()
+	w.quiet("a")
+	got := len(b.messages)
+	if taker == b {
+		got++
+	}
+	if got != 4 {
+		t.Fatalf("%d messages of a closed consumer went to the other, want 4", got)
+	}
+}
+
+func TestSharedUnackedLimit(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.MaxUnackedMessages = 3 })
+	p := w.produce("a")
+	c := w.subscribe("a", "s", shared)
+	at, _ := sendMany(p, 5)
+	c.want("m0", "m1", "m2")
+	c.wantNothing(w, "a")
+	c.ack(at[1])
+	c.want("m3")
+	c.wantNothing(w, "a")
+}
+
+func TestExclusive(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	at, _ := sendMany(p, 3)
+	c := w.subscribe("a", "s", earliest)
+	if _, err := w.trySubscribe("a", "s"); !errors.Is(err, ErrConsumerBusy) {
+		t.Fatalf("second consumer: %v", err)
+	}
+	if _, err := w.trySubscribe("a", "s", shared); !errors.Is(err, ErrConsumerBusy) {
+		t.Fatalf("consumer of another type: %v", err)
+	}
+	c.want("m0", "m1", "m2")
+	c.ack(at[1])
+	c.Redeliver(redeliver(at[0])) // ids do not count
+	c.want("m0", "m2")
+	epoch := uint64(4)
+	all := redeliver()
+	all.ConsumerEpoch = &epoch
+	c.Redeliver(all)
+	for _, d := range c.want("m0", "m2") {
+		if !d.HasConsumerEpoch || d.ConsumerEpoch != 4 || d.RedeliveryCount != 0 {
+			t.Fatalf("redelivered as %+v", d)
+		}
+	}
+	c.dead = true
+	next := w.subscribe("a", "s")
+	next.want("m0", "m2")
+	if err := c.tryAck(ackOf(pulsarproto.CommandAck_Individual, at[0])); err != nil {
+		t.Fatalf("acknowledgement of a consumer that was taken away: %v", err)
+	}
+}
+
+func TestFailover(t *testing.T) {
+	failover := ofType(pulsarproto.CommandSubscribe_Failover)
+	w := newWorld(t)
+	p := w.produce("a-partition-0")
+	a := w.subscribe("a-partition-0", "s", failover, named("a"))
+	if !<-a.active {
+		t.Fatal("the only consumer is not active")
+	}
+	b := w.subscribe("a-partition-0", "s", failover, named("b"))
+	if <-b.active {
+		t.Fatal("the second consumer is active")
+	}
+	at, _ := sendMany(p, 3)
+	for _, d := range a.want("m0", "m1", "m2") {
+		if d.Partition != 0 {
+			t.Fatalf("partition %d, want 0", d.Partition)
+		}
+	}
+	a.ack(at[0])
+	b.wantNothing(w, "a-partition-0")
+	a.Close()
+	if !<-b.active {
+		t.Fatal("the one that is left is not active")
+	}
+	b.want("m1", "m2")
+}
+
+func TestSubscriptionTypesAndNames(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.trySubscribe("a", "s", ofType(pulsarproto.CommandSubscribe_Key_Shared)); !errors.Is(err, txn.ErrNotAllowed) {
+		t.Errorf("Key_Shared: %v", err)
+	}
+	for _, name := range []string{"", "pulsar.dedup"} {
+		if _, err := w.trySubscribe("a", name); !errors.Is(err, ErrSubscriptionName) {
+			t.Errorf("subscription %q: %v", name, err)
+		}
+	}
+	if _, err := w.trySubscribe("a", "s", func(cmd *pulsarproto.CommandSubscribe) { cmd.ForceTopicCreation = ptr(false) }); !errors.Is(err, ErrTopicNotFound) {
+		t.Errorf("topic that is not to be created: %v", err)
+	}
+	w.options.AllowAutoSubscriptionCreation = false
+	w.restart()
+	if _, err := w.trySubscribe("a", "s"); !errors.Is(err, ErrSubscriptionNotFound) {
+		t.Errorf("subscription that is not to be created: %v", err)
+	}
+	w.subscribe("a", "reader", nonDurable)
+}
+
+// TestInitialPosition: Latest with an open transaction starts at the visible end.
+func TestInitialPosition(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	p.send(message(0, "old"))
+	id := w.coord.begin()
+	p.send(inTxn(id, message(1, "t")))
+	p.send(message(2, "behind"))
+	latest, first := w.subscribe("a", "latest"), w.subscribe("a", "earliest", earliest)
+	first.want("old")
+	latest.wantNothing(w, "a")
+	w.end(id, txn.Commit, "a", "")
+	latest.want("t", "behind")
+	first.want("t", "behind")
+}
+
+func TestReader(t *testing.T) {
+	w := newWorld(t)
+	at, _ := sendMany(w.produce("a"), 4)
+	r := w.subscribe("a", "r1", nonDurable, startAt(at[1]))
+	r.want("m2", "m3")
+	inBatch := at[1]
+	r2 := w.subscribe("a", "r2", nonDurable, startAt(inBatch), func(cmd *pulsarproto.CommandSubscribe) { cmd.StartMessageId.BatchIndex = ptr(int32(0)) })
+	r2.want("m1", "m2", "m3")
+	w.subscribe("a", "r3", nonDurable, startAt(ledger.Position{Ledger: math.MaxUint64, Entry: math.MaxUint64})).want("m0", "m1", "m2", "m3")
+	latest := w.subscribe("a", "r4", nonDurable, startAt(ledger.Position{Ledger: math.MaxInt64, Entry: math.MaxInt64}))
+	latest.wantNothing(w, "a")
+	r.Close()
+	w.subscribe("a", "r1", nonDurable, startAt(at[2])).want("m3")
+	if n := w.keysUnder(w.space("a").SubscriptionsPrefix()); n != 0 {
+		t.Fatalf("%d keys of readers are stored", n)
+	}
+	latest.wantNothing(w, "a")
+}
+
+// TestLastMessageID holds FC-20 and FC-21, also after a restart, where nothing is in memory.
+func TestLastMessageID(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprint("restart=", restart), func(t *testing.T) {
+			w := newWorld(t)
+			check := func(name string, want ledger.Position, batchIndex int32) {
+				t.Helper()
+				if restart {
+					w.restart()
+				}
+				c := w.subscribe(name, "s", nonDurable)
+				defer c.Close()
+				if got, index := c.lastMessageID(); got != want || index != batchIndex {
+					t.Fatalf("last message of %s: %v index %d, want %v index %d", name, got, index, want, batchIndex)
+				}
+			}
+			nothing := ledger.Position{Ledger: none, Entry: none}
+			w.produce("empty")
+			check("empty", nothing, -1)
+			id := w.coord.begin()
+			w.produce("aborted").send(inTxn(id, message(0, "a")))
+			check("aborted", nothing, -1)
+			w.end(id, txn.Abort, "aborted", "")
+			check("aborted", nothing, -1)
+
+			m1 := w.produce("mixed").send(message(0, "m1"))
+			check("mixed", m1, -1)
+			for _, action := range []txn.Action{txn.Commit, txn.Abort} {
+				id := w.coord.begin()
+				p := w.produce("mixed")
+				m2 := p.send(inTxn(id, message(1, "m2")))
+				p.send(inTxn(id, message(2, "m3")))
+				check("mixed", m1, -1)
+				p = w.produce("mixed")
+				plain := p.send(message(3, "plain"))
+				check("mixed", m1, -1)
+				w.end(id, action, "mixed", "")
+				check("mixed", plain, -1)
+				m1 = plain
+				_ = m2
+			}
+			id = w.coord.begin()
+			p := w.produce("mixed")
+			for i := range 40 {
+				p.send(inTxn(id, message(uint64(i), "a")))
+			}
+			w.end(id, txn.Abort, "mixed", "")
+			check("mixed", m1, -1)
+			batch := w.produce("mixed").send(batchOf(3, message(0, "b")))
+			check("mixed", batch, 2)
+		})
+	}
+}
+
+func (c *testConsumer) seek(cmd *pulsarproto.CommandSeek) {
+	c.t.Helper()
+	done := make(chan error, 1)
+	c.Seek(cmd, func(err error) {
+		select {
+		case <-c.disconnected:
+		default:
+			err = errors.Join(err, errors.New("answered before the consumer was disconnected"))
+		}
+		done <- err
+	})
+	if err := wait(c.t, done); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func published(at uint64, msg cnx.Send) cnx.Send {
+	msg.Metadata = &pulsarproto.MessageMetadata{PublishTime: &at}
+	return msg
+}
+
+func TestSeek(t *testing.T) {
+	w := newWorld(t)
+	var at []ledger.Position
+	for load := range 2 {
+		p := w.produce("a")
+		for i := range 10 {
+			n := 10*load + i
+			at = append(at, p.send(published(uint64(1000+n), message(uint64(i), fmt.Sprint("m", n)))))
+		}
+		w.restart()
+	}
+	all := make([]string, 20)
+	for i := range all {
+		all[i] = fmt.Sprint("m", i)
+	}
+	c := w.subscribe("a", "s", earliest)
+	c.want(all...)
+	pending := w.coord.begin()
+	if err := c.ackIn(pending, at[4]); err != nil {
+		t.Fatal(err)
+	}
+	c.ack(at[:3]...)
+	again := func(cmd *pulsarproto.CommandSeek) {
+		t.Helper()
+		c.seek(cmd)
+		c = w.subscribe("a", "s")
+	}
+	again(&pulsarproto.CommandSeek{MessageId: idOf(at[1])})
+	c.want("m1", "m2", "m3", "m5") // what is pending stays hidden
+	w.restart()
+	c = w.subscribe("a", "s")
+	c.want("m1", "m2", "m3", "m5")
+	again(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1013))})
+	c.want(all[13:]...)
+	again(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1007))})
+	c.want(all[7:]...)
+	again(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(5000))})
+	c.wantNothing(w, "a")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(ledger.Position{Ledger: math.MaxUint64, Entry: math.MaxUint64})})
+	c.want("m0", "m1", "m2", "m3", "m5")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(ledger.Position{Ledger: math.MaxInt64, Entry: math.MaxInt64})})
+	c.wantNothing(w, "a")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(at[3])})
+	c.want("m3", "m5")
+	w.end(pending, txn.Commit, "a", "s")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(at[3])})
+	c.want("m3", "m4", "m5") // a commit before the seek does not count behind it
+	done := make(chan error, 1)
+	c.Seek(&pulsarproto.CommandSeek{}, func(err error) { done <- err })
+	if err := wait(t, done); !errors.Is(err, ErrMetadata) {
+		t.Fatalf("seek to nowhere: %v", err)
+	}
+	r := w.subscribe("a", "reader", nonDurable)
+	r.seek(&pulsarproto.CommandSeek{MessageId: idOf(at[18])})
+	w.subscribe("a", "reader", nonDurable).want("m18", "m19")
+}
+
+func TestUnsubscribe(t *testing.T) {
+	w := newWorld(t)
+	at, _ := sendMany(w.produce("a"), 3)
+	c := w.subscribe("a", "s", earliest, shared)
+	c.want("m0", "m1", "m2")
+	id := w.coord.begin()
+	if err := c.ackIn(id, at[0]); err != nil {
+		t.Fatal(err)
+	}
+	other := w.subscribe("a", "s", shared)
+	done := make(chan error, 1)
+	c.Unsubscribe(false, func(err error) { done <- err })
+	if err := wait(t, done); err == nil {
+		t.Fatal("unsubscribed beside another consumer")
+	}
+	other.Close()
+	c.Unsubscribe(false, func(err error) { done <- err })
+	if err := wait(t, done); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.keysUnder(w.space("a").SubscriptionsPrefix()); n != 0 {
+		t.Fatalf("%d keys are left", n)
+	}
+	w.end(id, txn.Commit, "a", "s")
+	w.subscribe("a", "s", earliest).want("m0", "m1", "m2")
+}

@@ -1,0 +1,122 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+func TestNames(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.AutoPartitions = 3 })
+	ctx := context.Background()
+	count := func(name string, create bool) (int, error) {
+		return w.topics.PartitionCount(ctx, parse(t, name), create)
+	}
+	for _, step := range []struct {
+		name   string
+		create bool
+		want   int
+		err    error
+	}{
+		{"missing", false, 0, ErrTopicNotFound},
+		{"made", true, 3, nil},
+		{"made", false, 3, nil},
+		{"made-partition-1", true, 0, nil},
+		{"made-partition-1", false, 0, nil},
+		{"made-partition-3", false, 0, ErrTopicNotFound},
+		{"persistent://no/such/topic", true, 0, ErrNamespaceNotFound},
+		{"persistent://public/none/topic", true, 0, ErrNamespaceNotFound},
+		{"persistent://pulsar/system/__transaction_log_0", true, 0, nil},
+	} {
+		got, err := count(step.name, step.create)
+		if got != step.want || !errors.Is(err, step.err) || step.err == nil && err != nil {
+			t.Errorf("partitions of %s, create %v: %d, %v; want %d, %v", step.name, step.create, got, err, step.want, step.err)
+		}
+	}
+	for name, want := range map[string]error{
+		"made":             txn.ErrNotAllowed,
+		"made-partition-3": txn.ErrNotAllowed,
+		"persistent://public/default/x-s__transaction_pending_ack":              txn.ErrNotAllowed,
+		"persistent://pulsar/system/transaction_coordinator_assign-partition-0": txn.ErrNotAllowed,
+		"non-persistent://public/default/x":                                     txn.ErrNotAllowed,
+		"persistent://no/such/topic":                                            ErrNamespaceNotFound,
+	} {
+		if _, err := w.tryProduce(name, &pulsarproto.CommandProducer{}); !errors.Is(err, want) {
+			t.Errorf("produce to %s: %v, want %v", name, err, want)
+		}
+		if _, err := w.trySubscribe(name, "s"); !errors.Is(err, want) {
+			t.Errorf("subscribe to %s: %v, want %v", name, err, want)
+		}
+	}
+	if _, err := w.trySubscribe("persistent://public/default/x__transaction_pending_ack", "s"); !strings.Contains(err.Error(), "Can not create transaction system topic") {
+		t.Errorf("text %q", err)
+	}
+	w.produce("made-partition-2")
+	got, err := w.topics.TopicsOfNamespace(ctx, "public/default", pulsarproto.CommandGetTopicsOfNamespace_ALL)
+	want := []string{
+		"persistent://public/default/made-partition-0", "persistent://public/default/made-partition-1", "persistent://public/default/made-partition-2",
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("topics %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestOddNamesStayApart(t *testing.T) {
+	w := newWorld(t)
+	names := []string{"a", "a ", "a%2fb", "%61", "..", ".", "ä", "a?b#c", "persistent://public/default/x\u2028"}
+	for _, name := range names {
+		w.produce(name).send(message(0, name))
+	}
+	w.restart()
+	for _, name := range names {
+		w.subscribe(name, "s/../"+name, earliest).want(name)
+	}
+	got, err := w.topics.TopicsOfNamespace(context.Background(), "public/default", pulsarproto.CommandGetTopicsOfNamespace_PERSISTENT)
+	if err != nil || len(got) != len(names) {
+		t.Fatalf("%q, %v", got, err)
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	if err := w.topics.CreateNamespace(ctx, "acme/orders"); err != nil {
+		t.Fatal(err)
+	}
+	w.produce("persistent://acme/orders/t").send(message(0, "m"))
+	w.restart()
+	if exists, err := w.topics.NamespaceExists(ctx, "acme/orders"); err != nil || !exists {
+		t.Fatalf("%v, %v", exists, err)
+	}
+	tenants, err := w.topics.Tenants(ctx)
+	if err != nil || !slices.Equal(tenants, []string{"acme", "public", "pulsar"}) {
+		t.Fatalf("tenants %q, %v", tenants, err)
+	}
+	for tenant, want := range map[string][]string{"acme": {"acme/orders"}, "public": {"public/default"}, "none": nil} {
+		if got, err := w.topics.Namespaces(ctx, tenant); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("namespaces of %s: %q, %v", tenant, got, err)
+		}
+	}
+	if err := w.topics.CreateNamespace(ctx, "acme"); !errors.Is(err, txn.ErrNotAllowed) {
+		t.Fatalf("half a namespace: %v", err)
+	}
+}
+
+func TestNoAutoCreation(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.AllowAutoTopicCreation = false })
+	if _, err := w.tryProduce("a", &pulsarproto.CommandProducer{}); !errors.Is(err, ErrTopicNotFound) {
+		t.Fatalf("produce: %v", err)
+	}
+	if n, err := w.topics.CreatePartitioned(context.Background(), parse(t, "p"), 2); n != 2 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if n, err := w.topics.CreatePartitioned(context.Background(), parse(t, "p"), 5); n != 2 || err != nil {
+		t.Fatalf("made again: %d, %v", n, err)
+	}
+	w.produce("p-partition-1").send(message(0, "m"))
+}
