@@ -161,3 +161,15 @@ func (c *Consumer) end(err error) {
 		close(c.done)
 	}
 }
+
+// LastMessageID asks for the last message of the topic that can be read; its entry is -1 if there is none.
+func (c *Consumer) LastMessageID(ctx context.Context) (*pulsarproto.MessageIdData, error) {
+	answer, err := c.client.Call(ctx, &pulsarproto.BaseCommand{
+		Type:             pulsarproto.BaseCommand_GET_LAST_MESSAGE_ID.Enum(),
+		GetLastMessageId: &pulsarproto.CommandGetLastMessageId{ConsumerId: &c.id},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.GetGetLastMessageIdResponse().GetLastMessageId(), nil
+}

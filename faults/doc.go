@@ -1,0 +1,3 @@
+// Package faults holds the tests of the fault catalogue that need a whole server in a process of its own: what users of such
+// systems met, tried again here. Each names the case it holds, FC-nn.
+package faults

@@ -1,0 +1,159 @@
+package faults
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/failpoint"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// FC-01: a repeated commit tells the truth, wherever it comes from and whatever happened in between; the data are there once.
+func TestFC01RepeatedCommit(t *testing.T) {
+	f := newFixture(t, "TransactionMetaPersistCount=10")
+	const name = "c1"
+	client := f.dial()
+	producer := f.produce(client, topic("t1"))
+	id := f.begin(client, longTTL, name)
+	_, err := client.Call(f.ctx, wireclient.AddPartitions(id, topic("t1")))
+	f.want("ADD", err, success)
+	f.send(producer, "m1", &id)
+	commit := func(client *wiretopic.Client, where string) {
+		t.Helper()
+		f.want("commit "+where, client.End(f.ctx, id, txn.Commit, name), success)
+		f.want("abort "+where, client.End(f.ctx, id, txn.Abort, name), pulsarproto.ServerError_InvalidTxnStatus)
+	}
+	commit(client, "at first")
+	watching := f.subscribe(client, topic("t1"), "watching")
+	last := f.lastMessageID(watching)
+	commit(client, "again")
+	commit(f.dial(), "from another connection")
+	if now := f.lastMessageID(watching); now != last {
+		t.Errorf("a repeat moved the last message from %s to %s", last, now)
+	}
+	f.Stop()
+	f.Start()
+	commit(f.dial(), "after a restart")
+	f.Kill()
+	f.Start()
+	commit(f.dial(), "after kill -9")
+	f.holds(topic("t1"), "m1")
+}
+
+// FC-01, variant: the connection goes between END_TXN and its answer.
+func TestFC01LostAnswer(t *testing.T) {
+	f := newFixture(t)
+	client := f.dial()
+	id := f.begin(client, longTTL, "")
+	f.send(f.produce(client, topic("t1")), "m1", &id)
+	client.Start(wireclient.EndTxn(id, txn.Commit, ""), func(*pulsarproto.BaseCommand, error) {})
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.end(f.dial(), id, txn.Commit, success)
+	f.end(f.dial(), id, txn.Commit, success)
+	f.holds(topic("t1"), "m1")
+}
+
+// FC-01: without retention a repeat is not found, and nothing else.
+func TestFC01WithoutRetention(t *testing.T) {
+	f := newFixture(t, "transactionMetaPersistCount=0", "transactionMetaPersistUnnamedCount=0")
+	client := f.dial()
+	id := f.begin(client, longTTL, "")
+	f.send(f.produce(client, topic("t1")), "m1", &id)
+	f.end(client, id, txn.Commit, success)
+	f.end(client, id, txn.Commit, pulsarproto.ServerError_TransactionNotFound)
+	f.holds(topic("t1"), "m1")
+}
+
+// FC-02: a repeat joins the end that runs, the contrary is refused at once, and a participant that ended is not ended again.
+func TestFC02RepeatWhileRunning(t *testing.T) {
+	f := newStopped(t, binaries.Failpoint(t))
+	f.Start(failpoint.Variable + "=hold:TOPIC_COMMIT:1:3s")
+	client := f.dial()
+	id := f.begin(client, longTTL, "")
+	f.send(f.produce(client, topic("t1")), "m1", &id)
+	f.send(f.produce(client, topic("t2")), "m2", &id)
+	first := make(chan error, 1)
+	go func() { first <- client.End(f.ctx, id, txn.Commit, "") }()
+	f.await("one participant is held up", func() bool { return f.Server.Said("TOPIC_COMMIT 1 holds") })
+	second := make(chan error, 1)
+	go func() { second <- f.dial().End(f.ctx, id, txn.Commit, "") }()
+	f.end(f.dial(), id, txn.Abort, pulsarproto.ServerError_InvalidTxnStatus)
+	if f.Server.Said("TOPIC_COMMIT 1 lets go") {
+		t.Log("the contrary was answered when all was over")
+	}
+	f.want("first commit", <-first, success)
+	f.want("second commit", <-second, success)
+
+	watching := f.subscribe(client, topic("t1"), "watching")
+	last := f.lastMessageID(watching)
+	for range 2 {
+		f.want("END_TXN_ON_PARTITION", endOnPartition(f, client, id, topic("t1")), success)
+	}
+	if now := f.lastMessageID(watching); now != last {
+		t.Errorf("ending a participant again moved its last message from %s to %s", last, now)
+	}
+	f.holds(topic("t1"), "m1")
+	f.holds(topic("t2"), "m2")
+}
+
+func endOnPartition(f *fixture, client *wiretopic.Client, id txn.ID, topic string) error {
+	action, mark := pulsarproto.TxnAction_COMMIT, uint64(0)
+	_, err := client.Call(f.ctx, &pulsarproto.BaseCommand{
+		Type: pulsarproto.BaseCommand_END_TXN_ON_PARTITION.Enum(),
+		EndTxnOnPartition: &pulsarproto.CommandEndTxnOnPartition{
+			TxnidMostBits: &id.Most, TxnidLeastBits: &id.Least, Topic: &topic, TxnAction: &action,
+			TxnidLeastBitsOfLowWatermark: &mark,
+		},
+	})
+	return err
+}
+
+// FC-04: an abort behind the deadline finds what it wanted, a commit is told at once that it is too late, and the connection
+// goes on.
+func TestFC04EndAfterDeadline(t *testing.T) {
+	f := newFixture(t)
+	client := f.dial()
+	producer := f.produce(client, topic("t1"))
+	for _, c := range []struct {
+		action txn.Action
+		code   pulsarproto.ServerError
+	}{{txn.Abort, success}, {txn.Commit, pulsarproto.ServerError_InvalidTxnStatus}} {
+		id := f.begin(client, 300*time.Millisecond, "")
+		f.send(producer, "late", &id)
+		f.await("the deadline aborts it", func() bool { return f.describe(id).State == txn.Aborted.String() })
+		f.end(client, id, c.action, c.code)
+	}
+	id := f.begin(client, longTTL, "")
+	f.send(producer, "next", &id)
+	f.end(client, id, txn.Commit, success)
+	f.holds(topic("t1"), "next")
+}
+
+// A decision whose answer was lost on the way to the store, and which arrives there when the same process leads in a later
+// term, is refused: what the later term decided stays.
+func TestDelayedAppendIsRefused(t *testing.T) {
+	f := newStopped(t, binaries.Failpoint(t))
+	f.Start(failpoint.Variable + "=late:END:1:3s")
+	client := f.dial()
+	id := f.begin(client, longTTL, "")
+	f.send(f.produce(client, topic("t1")), "m1", &id)
+	err := client.End(f.ctx, id, txn.Commit, "")
+	if code := codeOf(err); code != pulsarproto.ServerError_TransactionCoordinatorNotFound && code != noAnswer {
+		t.Fatalf("an unknown result was answered with %v", err)
+	}
+	f.end(f.dial(), id, txn.Abort, success)
+	if f.Server.Said("END 1 applied") {
+		t.Fatal("the late decision came before the later term decided: nothing was shown")
+	}
+	f.await("the late decision arrives", func() bool { return f.Server.Said("END 1 applied") })
+	if !f.Server.Said("END 1 applied: false") {
+		t.Error("the late decision was applied")
+	}
+	f.end(f.dial(), id, txn.Commit, pulsarproto.ServerError_InvalidTxnStatus)
+	f.holds(topic("t1"))
+}
