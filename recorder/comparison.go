@@ -20,7 +20,7 @@ type Listed struct {
 // Difference is one that is not listed, or a listed one that is gone.
 type Difference struct {
 	Listed
-	Observed string // what Pulsar answered; empty if it has no such line
+	Observed string // what Pulsar answered
 }
 
 func (d Difference) String() string {
@@ -71,13 +71,22 @@ func Compare(ours, observed []Line, listed []Listed) (all, unlisted []Difference
 		if ourAnswers[key] == observedAnswers[key] && !isListed {
 			continue
 		}
-		d := Difference{Listed{key.scenario, key.step, key.request, ourAnswers[key], l.Requirement}, observedAnswers[key]}
+		answers := orNone(ourAnswers, key)
+		d := Difference{Listed{key.scenario, key.step, key.request, answers, l.Requirement}, orNone(observedAnswers, key)}
 		all = append(all, d)
-		if !isListed || l.Answers != ourAnswers[key] || ourAnswers[key] == observedAnswers[key] {
+		if !isListed || l.Answers != answers || d.Answers == d.Observed {
 			unlisted = append(unlisted, d)
 		}
 	}
 	return all, unlisted
+}
+
+// orNone is what a recording has under key.
+func orNone(answers map[lineKey]string, key lineKey) string {
+	if answer, ok := answers[key]; ok {
+		return answer
+	}
+	return "(no such line)"
 }
 
 // ReadLines reads a recording.

@@ -47,7 +47,7 @@ type connection struct {
 // requestIDs count over all connections, as in the official clients.
 var requestIDs atomic.Uint64
 
-// dialRaw connects without a handshake. It panics if nothing listens: the test that started the server says why.
+// dialRaw connects without a handshake. It panics if nothing listens; see Record.
 func (r *recording) dialRaw() *connection {
 	conn, err := net.DialTimeout("tcp", r.target.Address, 5*time.Second)
 	if err != nil {

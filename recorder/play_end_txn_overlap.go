@@ -80,9 +80,11 @@ func overlapTimedOut(r *recording, x *connection) {
 	r.request("timed out and stuck in ABORTING: ADD", x, addPartitionsCommand(td, r.topic("late")))
 	r.request("timed out and stuck in ABORTING: commit", x, endTxnCommand(td, commit.Enum()))
 	p1 := x.start(endTxnCommand(td, abort.Enum()))
-	r.finish("timed out and stuck in ABORTING: abort, first 2s", p1, 2*time.Second)
+	early := r.finish("timed out and stuck in ABORTING: abort, first 2s", p1, 2*time.Second)
 	r.makeNamespace("timed out and stuck in ABORTING", ns)
-	r.finish("timed out and stuck in ABORTING: abort", p1, 10*time.Second)
+	if early.none {
+		r.finish("timed out and stuck in ABORTING: abort", p1, 10*time.Second)
+	}
 }
 
 // unreachable opens a transaction with a participant in a namespace that is not there yet.
@@ -107,11 +109,13 @@ func (r *recording) overlap(step string, first, second pulsarproto.TxnAction, x,
 	r.requestWithin(step+": ADD meanwhile", z, addPartitionsCommand(id, r.topic("late")), 5*time.Second)
 	r.requestWithin(step+": ADD subscription meanwhile", z, addSubscriptionsCommand(id, r.topic("late"), "s"), 5*time.Second)
 	r.requestWithin(step+": NEW behind it", x, newTxnCommand(u64(60000), u64(0)), 5*time.Second)
-	r.finish(step+": first END, first 3s", p1, 3*time.Second)
-	early := r.finish(step+": second END, first 3s", p2, time.Second)
+	early1 := r.finish(step+": first END, first 3s", p1, 3*time.Second)
+	early2 := r.finish(step+": second END, first 3s", p2, time.Second)
 	r.makeNamespace(step, namespace)
-	r.finish(step+": first END", p1, 15*time.Second)
-	if early.none {
+	if early1.none {
+		r.finish(step+": first END", p1, 15*time.Second)
+	}
+	if early2.none {
 		r.finish(step+": second END", p2, 15*time.Second)
 	}
 	r.request(step+": again", x, endTxnCommand(id, first.Enum()))

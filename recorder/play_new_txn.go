@@ -46,8 +46,11 @@ func (o *opener) open(step string, command *pulsarproto.BaseCommand) txn.ID {
 	return id
 }
 
-// commit records the state of a transaction and its commit.
+// commit records the state of a transaction and its commit; nothing if it could not be opened.
 func (o *opener) commit(id txn.ID, step string, wait time.Duration) {
+	if id == (txn.ID{}) {
+		return
+	}
 	time.Sleep(wait)
 	o.state(step, id)
 	o.request(step, o.x, endTxnCommand(id, commit.Enum()))

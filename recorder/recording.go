@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -32,16 +33,20 @@ type recording struct {
 	lines       []Line
 }
 
-// Record plays one scenario.
-func Record(target Target, scenario Scenario) []Line {
+// Record plays one scenario. Scenarios are no more than their steps and take it that the server is there: one that stops
+// because it is not returns an error beside the lines so far.
+func Record(target Target, scenario Scenario) (lines []Line, err error) {
 	r := &recording{target: target, scenario: scenario.Name, names: map[uint64]string{}}
 	defer func() {
+		if reason := recover(); reason != nil {
+			lines, err = r.lines, fmt.Errorf("scenario stopped: %v\n%s", reason, debug.Stack())
+		}
 		for _, x := range r.connections {
 			x.close()
 		}
 	}()
 	scenario.play(r)
-	return r.lines
+	return r.lines, nil
 }
 
 // topic is the full name of a topic of this run.
