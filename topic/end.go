@@ -70,7 +70,8 @@ type endAckItem struct {
 	action       txn.Action
 	answer       func(error)
 	err          error
-	commit       *ackCommit // answers in place of the item
+	on           *subscription // set with commit and aborts
+	commit       *ackCommit    // answers in place of the item
 	aborts       bool
 }
 
@@ -81,18 +82,27 @@ type ackCommit struct {
 	waiters []func(error)
 }
 
+func (c *ackCommit) answer(err error) {
+	waiters := c.waiters
+	c.waiters = nil
+	for _, answer := range waiters {
+		answer(err)
+	}
+}
+
 func (e *endAckItem) prepare(g *group) bool {
-	s := e.topic.subscriptions[e.subscription]
 	if e.commit != nil {
-		s.resume(g)
+		e.on.resume(g)
 		return true
 	}
+	s := e.topic.subscriptions[e.subscription]
 	if g.isWriting(e.id) || !g.fits(1+cursorOps, 0) {
 		return false
 	}
 	if s == nil || s.gone || !s.pending.Holds(e.id) {
 		return true
 	}
+	e.on = s
 	running, ref := s.committing(e.id), holdRef{s, e.id}
 	switch {
 	case running != nil && e.action == txn.Commit:
@@ -119,21 +129,22 @@ func (e *endAckItem) prepare(g *group) bool {
 func (e *endAckItem) undo() { e.aborts = false }
 
 func (e *endAckItem) done(*group) {
-	s := e.topic.subscriptions[e.subscription]
 	if e.commit != nil {
-		if s != nil && !s.durable {
-			s.saved()
+		if !e.on.durable {
+			e.on.saved()
 		}
 		return
 	}
-	if e.aborts && s != nil {
-		s.giveBack(s.pending.Release(e.id))
+	if e.aborts {
+		e.on.giveBack(e.on.pending.Release(e.id))
 	}
 	e.answer(e.err)
 }
 
 func (e *endAckItem) fail(err error) {
-	if e.commit == nil {
-		e.answer(err)
+	if e.commit != nil {
+		e.commit.answer(err)
+		return
 	}
+	e.answer(err)
 }

@@ -130,9 +130,7 @@ func (s *subscription) saved() {
 		s.pending.Release(c.id)
 	}
 	for _, c := range commits {
-		for _, answer := range c.waiters {
-			answer(nil)
-		}
+		c.answer(nil)
 	}
 	for _, a := range waiting {
 		a.answer(nil)
@@ -143,9 +141,7 @@ func (s *subscription) saved() {
 // fail answers what waited that nothing is known.
 func (s *subscription) fail(err error) {
 	for _, c := range s.commits {
-		for _, answer := range c.waiters {
-			answer(err)
-		}
+		c.answer(err)
 	}
 	for _, a := range s.waiting {
 		a.answer(err)

@@ -150,6 +150,9 @@ func (c *coordinator) decide(t *testing.T, id txn.ID) {
 // faultyKV lets a test stand between a topic and the store.
 type faultyKV struct {
 	clientv3.KV
+	// detached makes writes go on when their caller gave up.
+	detached bool
+
 	mu     sync.Mutex
 	around func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error)
 }
@@ -160,7 +163,12 @@ func (f *faultyKV) set(around func(func() (*clientv3.TxnResponse, error)) (*clie
 	f.around = around
 }
 
-func (f *faultyKV) Txn(ctx context.Context) clientv3.Txn { return &faultyTxn{f.KV.Txn(ctx), f} }
+func (f *faultyKV) Txn(ctx context.Context) clientv3.Txn {
+	if f.detached {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return &faultyTxn{f.KV.Txn(ctx), f}
+}
 
 type faultyTxn struct {
 	clientv3.Txn
