@@ -122,6 +122,15 @@ func fillDisk(dir string) {
 	}()
 	select {
 	case reason := <-store.Failed():
+		closed := make(chan error)
+		go func() { closed <- store.Close() }()
+		select {
+		case err := <-closed:
+			fmt.Println("close:", err)
+		case <-time.After(time.Minute):
+			fmt.Println("close hangs")
+			os.Exit(2)
+		}
 		fmt.Println(acknowledged.Load(), reason)
 		os.Exit(3)
 	case <-time.After(time.Minute):

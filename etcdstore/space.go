@@ -29,7 +29,7 @@ const (
 	Normal     Space = iota
 	RefuseData       // no messages and acknowledgements
 	RefuseNew        // no new transactions and participants either; ends go on from the reserve
-	RefuseEnd        // the reserve is used up: nothing, so that etcd does not run into its quota
+	RefuseEnd        // the reserve is used up: nothing, so that neither quota nor disk is filled to the brim
 )
 
 // String names the state in logs and metrics.

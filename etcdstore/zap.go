@@ -13,11 +13,12 @@ import (
 // storage version is written with the first raft snapshot, it publishes itself as soon as the first entry is applied, and it
 // holds the lock of the segments that it does not purge.
 var unremarkable = map[string]bool{
-	"simple token is not cryptographically signed":                                         true,
-	"Failed to detect schema version":                                                      true,
-	"failed to publish local member to cluster through raft":                               true,
-	"failed to lock file":                                                                  true,
-	"failed to update storage version":                                                     true,
+	"simple token is not cryptographically signed":                                                     true,
+	"Failed to detect storage schema version. Please wait till wal snapshot before upgrading cluster.": true,
+	"Failed to detect schema version":                                                                  true,
+	"failed to publish local member to cluster through raft":                                           true,
+	"failed to lock file":              true,
+	"failed to update storage version": true,
 	"Running http and grpc server on single port. This is not recommended for production.": true,
 }
 

@@ -89,7 +89,8 @@ func newIdentity() (string, error) {
 	return fmt.Sprintf("%s %s %d", hex.EncodeToString(random[:]), host, os.Getpid()), nil
 }
 
-// Close stops renewing the leases of all terms. Their keys go with the leases, unless they were resigned.
+// Close stops renewing the leases of all terms. Their keys go with the leases, unless they were resigned. No Win may be under
+// way.
 func (l *Leader) Close() {
 	l.cancel()
 	l.tasks.Wait()

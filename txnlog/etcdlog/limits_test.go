@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -208,12 +209,12 @@ func TestLoadOutlivesCompaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pinned := 0
-	store.options.Pin = func(int64) func() { pinned++; return func() { pinned-- } }
-	visits, pins := 0, 0
+	var pinned atomic.Int64
+	store.options.Pin = func(int64) func() { pinned.Add(1); return func() { pinned.Add(-1) } }
+	visits, pins := 0, int64(0)
 	if _, err := store.NewTerm(t).Load(t.Context(), func(txn.LogEntry) error {
 		visits++
-		pins = max(pins, pinned)
+		pins = max(pins, pinned.Load())
 		if visits != 1 {
 			return nil
 		}
@@ -229,8 +230,8 @@ func TestLoadOutlivesCompaction(t *testing.T) {
 	if visits != entries {
 		t.Errorf("%d entries, want %d", visits, entries)
 	}
-	if pins != 1 || pinned != 0 {
-		t.Errorf("%d revisions pinned while reading, %d behind it", pins, pinned)
+	if pins != 1 || pinned.Load() != 0 {
+		t.Errorf("%d revisions pinned while reading, %d behind it", pins, pinned.Load())
 	}
 }
 

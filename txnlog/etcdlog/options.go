@@ -30,7 +30,7 @@ type Options struct {
 	MaxOps int
 	// MaxBytes limits the size of one request. Default 1.5 MiB.
 	MaxBytes int
-	// Pin, if not nil, keeps a revision readable until release is called.
+	// Pin, if not nil, keeps a revision readable until release is called. Both are called from several goroutines.
 	Pin func(rev int64) (release func())
 	// Wrote, if not nil, hears of the bytes of every request that may have been applied.
 	Wrote func(n int)

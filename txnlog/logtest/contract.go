@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t testing.TB, limits Limits) Store) {
 		{"a delayed write after a reload is refused", Normal, delayedWrite},
 		{"a batch is cut between changes", Tight, cutBatch},
 		{"a crash between pieces leaves a prefix", Tight, crashBetweenPieces},
+		{"a term ends between pieces", Tight, termEndsBetweenPieces},
 		{"an addition is cut between participants", Tight, cutAddition},
 		{"damage stops the load", Normal, damage},
 		{"a hole stops the load", Normal, hole},

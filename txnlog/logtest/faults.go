@@ -177,6 +177,27 @@ func crashBetweenPieces(t *testing.T, store Store) {
 	}
 }
 
+// An error that says that nothing was written would be a lie.
+func termEndsBetweenPieces(t *testing.T, store Store) {
+	log := opened(t, store)
+	var writes atomic.Int32
+	store.Intercept(func() Fate {
+		if writes.Add(1) == 2 {
+			store.EndTerm(t)
+		}
+		return Apply
+	})
+	_, err := log.Append(t.Context(), batch(manyChanges()...))
+	wantError(t, "append", err, txn.ErrUnknownResult)
+	if errors.Is(err, txn.ErrFenced) {
+		t.Errorf("%v, but a part was written", err)
+	}
+	store.Intercept(nil)
+	if len(load(t, store.NewTerm(t)).entries) != 1 {
+		t.Error("want the first piece")
+	}
+}
+
 func cutAddition(t *testing.T, store Store) {
 	var topics []string
 	for i := range 500 {
