@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+const (
+	inFlight  = 256
+	goClients = 64
+	// measuredTime is how long a rate is measured, longTime how long that of NEW+END in the long mode, in which a log is
+	// cleaned, outcomes are evicted and history is compacted.
+	measuredTime = 10 * time.Second
+	longTime     = time.Minute
+	warmUp       = 2 * time.Second
+	// pulsarWarmUp is what a Java process needs more.
+	pulsarWarmUp = 10 * time.Second
+)
+
+// newEndAtOnce is NEW+END COMMIT with 256 in flight on one connection, beside the store's ceilings.
+func newEndAtOnce(ctx context.Context, s *suite) ([]line, error) {
+	var m, part measured // part is what was recorded
+	var recorded []transaction
+	err := withLocal(ctx, nil, func(l *local, c *wireclient.Conn) error {
+		r := (&load{conn: c, inFlight: inFlight, exchange: newEnd(c, nil)}).start()
+		_, warmErr := r.during(ctx, warmUp)
+		l.start()
+		var err, longErr error
+		part, err = r.during(ctx, measuredTime)
+		recorded = l.recording.stop()
+		m = part
+		if s.long {
+			var rest measured
+			rest, longErr = r.during(ctx, longTime-measuredTime)
+			m = measured{count: part.count + rest.count, took: part.took + rest.took}
+		}
+		_, stopErr := r.stop()
+		return errors.Join(warmErr, err, longErr, stopErr)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.newEndRate = m.rate()
+	c, err := measureCeilings(ctx, recorded)
+	if err != nil {
+		return nil, err
+	}
+	a := float64(part.count) / c.replay.Seconds()
+	b := float64(part.count) / c.puts.Seconds()
+	const what = "NEW+END, 256 in flight"
+	return []line{
+		figure(what, m.rate(), "txn/s").compared(ceiling{"A: its etcd transactions replayed", a}).ratioAtLeast(0.5),
+		figure("A", a, "txn/s").compared(ceiling{"B: one put per etcd transaction", b}).ratioAtLeast(0.6),
+		figure("records in one etcd transaction", 2*float64(part.count)/float64(len(recorded)), "records"),
+	}, nil
+}
+
+// newEndAlone is NEW+END COMMIT with one in flight, in turns with the same etcd transactions on a bare store.
+func newEndAlone(ctx context.Context, _ *suite) ([]line, error) {
+	const rounds, each = 20, 100
+	var ours, theirs []time.Duration
+	err := withLocal(ctx, nil, func(l *local, c *wireclient.Conn) error {
+		return onBare(ctx, func(b *bare) error {
+			for range rounds {
+				took, pairs, err := alternate(ctx, l, c, b, each)
+				if err != nil {
+					return err
+				}
+				ours, theirs = append(ours, took...), append(theirs, pairs...)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []line{figure("NEW+END, 1 in flight, p50", milliseconds(median(ours)), "ms").
+		compared(ceiling{"two dependent etcd transactions, p50", milliseconds(median(theirs))}).ratioAtMost(3)}, nil
+}
+
+// alternate measures n NEW+END and then the pairs of etcd transactions that they were.
+func alternate(ctx context.Context, l *local, c *wireclient.Conn, b *bare, n int) (ours, pairs []time.Duration, err error) {
+	l.start()
+	for range n {
+		began := time.Now()
+		id, err := c.Begin(ctx, 0, ttlMillis, "")
+		if err == nil {
+			err = c.End(ctx, id, txn.Commit, "")
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		ours = append(ours, time.Since(began))
+	}
+	recorded := slices.DeleteFunc(l.recording.stop(), func(t transaction) bool { return !t.writes() })
+	if err := b.fit(ctx, recorded); err != nil {
+		return nil, nil, err
+	}
+	took, err := b.replay(ctx, recorded)
+	if err != nil {
+		return nil, nil, err
+	}
+	for pair := range slices.Chunk(took, 2) {
+		pairs = append(pairs, sum(pair))
+	}
+	return ours, pairs, nil
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// sendByClients is NEW+SEND+END with 64 official Go clients on one topic.
+func sendByClients(ctx context.Context, s *suite) ([]line, error) {
+	m, err := s.measureSend(ctx, func(int) string { return "persistent://public/default/bench" })
+	if err != nil {
+		return nil, err
+	}
+	s.sendRate = m.rate()
+	return []line{figure("NEW+SEND+END, 64 Go clients, 1 topic", m.rate(), "txn/s")}, nil
+}
+
+func (s *suite) measureSend(ctx context.Context, topic func(int) string) (m measured, err error) {
+	err = withLocal(ctx, nil, func(l *local, _ *wireclient.Conn) error {
+		p := producers{serviceURL: l.ServiceURL(), clients: goClients, topic: topic, payload: make([]byte, 100)}
+		m, err = p.runFor(ctx, warmUp, measuredTime)
+		return err
+	})
+	return m, err
+}
+
+// endRepeated is END_TXN COMMIT on transactions that were committed before.
+func endRepeated(ctx context.Context, _ *suite) ([]line, error) {
+	const outcomes = 10_000
+	var m measured
+	err := withLocal(ctx, nil, func(_ *local, c *wireclient.Conn) error {
+		ids, err := commit(c, outcomes)
+		if err != nil {
+			return err
+		}
+		repeat := load{conn: c, inFlight: inFlight, exchange: func(i int, done func(error)) {
+			end(c, ids[i%len(ids)], "", done)
+		}}
+		m, err = repeat.runFor(ctx, warmUp/2, measuredTime/2)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []line{figure("END repeated on outcomes, 256 in flight", m.rate(), "END/s").atLeast(20_000)}, nil
+}
+
+// commit commits n transactions and returns their ids.
+func commit(c *wireclient.Conn, n int) ([]txn.ID, error) {
+	ids := make([]txn.ID, n)
+	l := load{conn: c, inFlight: inFlight, limit: int64(n), exchange: func(i int, done func(error)) {
+		begin(c, "", func(id txn.ID, err error) {
+			if err != nil {
+				done(err)
+				return
+			}
+			ids[i] = id
+			end(c, id, "", done)
+		})
+	}}
+	_, err := l.start().wait()
+	return ids, err
+}
+
+// besidePulsar compares with a real Pulsar: its defaults, and its batched transaction log.
+func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
+	if os.Getenv(pulsarStart) == "" {
+		return []line{leftOut("beside a real Pulsar "+pulsarVersion, pulsarStart+" names no program that starts one")}, nil
+	}
+	if err := s.measureOurs(ctx); err != nil {
+		return nil, err
+	}
+	newEndOf := func(b *broker) (m measured, err error) {
+		err = connected(ctx, b.url, func(c *wireclient.Conn) error {
+			m, err = (&load{conn: c, inFlight: inFlight, exchange: newEnd(c, nil)}).runFor(ctx, pulsarWarmUp, measuredTime)
+			return err
+		})
+		return m, err
+	}
+	var plain, batched, send measured
+	err := withBroker(ctx, nil, func(b *broker) (err error) {
+		if plain, err = newEndOf(b); err != nil {
+			return err
+		}
+		p := producers{serviceURL: b.url, clients: goClients, payload: make([]byte, 100),
+			topic: func(i int) string { return fmt.Sprintf("persistent://public/default/bench-%d", i) }}
+		send, err = p.runFor(ctx, pulsarWarmUp, measuredTime)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = withBroker(ctx, []string{"transactionLogBatchedWriteEnabled=true"}, func(b *broker) (err error) {
+		batched, err = newEndOf(b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	const newEnds = "NEW+END, 256 in flight"
+	return []line{
+		figure(newEnds, s.newEndRate, "txn/s").compared(ceiling{"Pulsar, defaults", plain.rate()}).ratioAtLeast(3),
+		figure(newEnds, s.newEndRate, "txn/s").compared(ceiling{"Pulsar, batched log", batched.rate()}).ratioAtLeast(2),
+		figure("NEW+SEND+END, 64 Go clients, 1 topic", s.sendRate, "txn/s").
+			compared(ceiling{"Pulsar, defaults, 64 topics", send.rate()}).ratioAtLeast(1.5),
+	}, nil
+}
+
+// measureOurs takes the figures to compare that this run does not have yet.
+func (s *suite) measureOurs(ctx context.Context) error {
+	if s.newEndRate == 0 {
+		if _, err := newEndAtOnce(ctx, s); err != nil {
+			return err
+		}
+	}
+	if s.sendRate == 0 {
+		if _, err := sendByClients(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
