@@ -149,32 +149,34 @@ func TestMaxPendingSends(t *testing.T) {
 	})
 }
 
-// A consumer is Full while the peer does not read, and is told once when there is room again.
+// A consumer is Full while the peer does not read, and is told once when there is room again, each time.
 func TestConsumerFullAndResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{HighWater: 64 << 10})
 		p := b.consumingPeer(t)
 		consumer := b.topics.consumer(0)
 		payload := payloadOf(t, string(bytes.Repeat([]byte{7}, 10<<10)))
-		sent := 0
-		for !consumer.client.Full() {
-			consumer.client.Message(Delivery{EntryID: uint64(sent), Payload: payload})
-			sent++
-		}
-		if sent < 6 || sent > 8 {
-			t.Errorf("full after %d messages of 10 KiB", sent)
-		}
-		if !consumer.client.Full() {
-			t.Error("not full any more without a read")
-		}
-		for i := range sent {
-			if got := p.want(pulsarproto.BaseCommand_MESSAGE).GetMessage().GetMessageId().GetEntryId(); got != uint64(i) {
-				t.Fatalf("entry %d, want %d", got, i)
+		for round := 1; round <= 2; round++ {
+			sent := 0
+			for !consumer.client.Full() {
+				consumer.client.Message(Delivery{EntryID: uint64(sent), Payload: payload})
+				sent++
 			}
-		}
-		synctest.Wait()
-		if got := read(&consumer.mu, &consumer.resumes); got != 1 {
-			t.Errorf("resumed %d times", got)
+			if sent < 6 || sent > 8 {
+				t.Errorf("full after %d messages of 10 KiB", sent)
+			}
+			if !consumer.client.Full() {
+				t.Error("not full any more without a read")
+			}
+			for i := range sent {
+				if got := p.want(pulsarproto.BaseCommand_MESSAGE).GetMessage().GetMessageId().GetEntryId(); got != uint64(i) {
+					t.Fatalf("entry %d, want %d", got, i)
+				}
+			}
+			synctest.Wait()
+			if got := read(&consumer.mu, &consumer.resumes); got != round {
+				t.Errorf("resumed %d times in round %d", got, round)
+			}
 		}
 		if consumer.client.Full() {
 			t.Error("full although everything is read")

@@ -38,6 +38,9 @@ func TestFC33KeepAlive(t *testing.T) {
 			p := b.connectedPeer(t)
 			frame := encodeFrame(t, newTxnCommand(1, 0), nil)
 			p.write(frame[:len(frame)/2])
+			if command, err := p.receiveAny(); err != nil || command.GetType() != pulsarproto.BaseCommand_PING {
+				t.Fatalf("got %v, %v", command, err)
+			}
 			p.wantClosed()
 			synctest.Wait()
 			if got := b.lastClosed(); got != ClosedSilent {
