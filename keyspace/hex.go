@@ -2,7 +2,10 @@ package keyspace
 
 import "github.com/pulsar-tc/pulsar-tc/txn"
 
-const hexDigits = "0123456789abcdef"
+const (
+	hexDigits = "0123456789abcdef"
+	hexSize   = 16 // digits of a number
+)
 
 // appendHex appends n as 16 hex digits.
 func appendHex(key []byte, n uint64) []byte {

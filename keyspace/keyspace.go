@@ -13,11 +13,7 @@
 // Numbers inside keys are fixed-width hex, so that key order is number order.
 package keyspace
 
-import (
-	"fmt"
-
-	"github.com/pulsar-tc/pulsar-tc/txn"
-)
+import "github.com/pulsar-tc/pulsar-tc/txn"
 
 // SchemaVersion is the layout that this build reads and writes. A store with a newer one is refused.
 const SchemaVersion = 1
@@ -38,7 +34,14 @@ func (s Space) Schema() string { return s.root + "meta/schema" }
 func (s Space) Coordinators() string { return s.root + "meta/coordinators" }
 
 // TC is the prefix of everything of one coordinator.
-func (s Space) TC(tc uint64) string { return fmt.Sprintf("%stc/%016x/", s.root, tc) }
+func (s Space) TC(tc uint64) string { return string(s.appendTC(tc, 0)) }
+
+// appendTC makes the prefix of one coordinator with room for more behind it.
+func (s Space) appendTC(tc uint64, room int) []byte {
+	key := make([]byte, 0, len(s.root)+len("tc/")+hexSize+len("/")+room)
+	key = append(append(key, s.root...), "tc/"...)
+	return append(appendHex(key, tc), '/')
+}
 
 // Leader is the election key of a coordinator.
 func (s Space) Leader(tc uint64) string { return s.TC(tc) + "leader" }
@@ -50,12 +53,21 @@ func (s Space) Next(tc uint64) string { return s.TC(tc) + "next" }
 func (s Space) LogPrefix(tc uint64) string { return s.TC(tc) + "log/" }
 
 // Log is the key of one log entry.
-func (s Space) Log(tc, index uint64) string { return fmt.Sprintf("%s%016x", s.LogPrefix(tc), index) }
+func (s Space) Log(tc, index uint64) string {
+	key := append(s.appendTC(tc, len("log/")+hexSize), "log/"...)
+	return string(appendHex(key, index))
+}
 
 // OpenPrefix is the prefix of the open keys of one transaction.
-func (s Space) OpenPrefix(id txn.ID) string {
-	return fmt.Sprintf("%sopen/%016x/", s.TC(id.Most), id.Least)
+func (s Space) OpenPrefix(id txn.ID) string { return string(s.appendOpen(id, 0)) }
+
+func (s Space) appendOpen(id txn.ID, room int) []byte {
+	key := append(s.appendTC(id.Most, len("open/")+hexSize+len("/")+room), "open/"...)
+	return append(appendHex(key, id.Least), '/')
 }
 
 // Open is the key that exists exactly while id is OPEN and p is registered with it.
-func (s Space) Open(id txn.ID, p txn.Participant) string { return s.OpenPrefix(id) + p.Hash() }
+func (s Space) Open(id txn.ID, p txn.Participant) string {
+	hash := p.Hash()
+	return string(append(s.appendOpen(id, len(hash)), hash...))
+}
