@@ -156,8 +156,8 @@ func (t *answerTxn) Then(...clientv3.Op) clientv3.Txn       { return t }
 func (t *answerTxn) Else(...clientv3.Op) clientv3.Txn       { return t }
 func (t *answerTxn) Commit() (*clientv3.TxnResponse, error) { return nil, t.err }
 
-// Whatever is not clearly refused may have been applied, above all ErrNoSpace (FC: an alarm is raised while requests are
-// under way).
+// Whatever is not clearly refused may have been applied, above all ErrNoSpace: the alarm may be raised behind the
+// request.
 func TestUnknownErrors(t *testing.T) {
 	store := newStore(t, etcdtest.Open(t, nil).Client(), logtest.Normal)
 	for _, answer := range []error{
