@@ -169,6 +169,7 @@ func TestSpace(t *testing.T) {
 	}
 }
 
+// FC-48: ends go on from a reserve, and all recovers without a restart when space comes back.
 func TestSpaceOfAStoreRecovers(t *testing.T) {
 	store := openStore(t, Options{QuotaBytes: 4 * mebibyte, DataReserve: 2 * mebibyte, NewReserve: mebibyte})
 	if got := store.Space(); got != Normal {
@@ -194,7 +195,7 @@ func TestFreeBytes(t *testing.T) {
 	}
 }
 
-// A store that was locked for lack of space is repaired before it is used.
+// FC-48: a store that was locked for lack of space is repaired before it is used.
 func TestNoSpaceAlarmAtStart(t *testing.T) {
 	dir := t.TempDir()
 	store := openStore(t, Options{Dir: dir})

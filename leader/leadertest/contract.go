@@ -157,6 +157,7 @@ func resignOld(t *testing.T, e Election) {
 	wait(t, "resigned term lost", second.Lost())
 }
 
+// FC-50: a term whose lease is gone neither writes any more nor goes on believing in itself.
 func expiredLease(t *testing.T, e Election) {
 	first := win(t, e.Contender(t), 1)
 	won := later(t, e.Contender(t), 1)

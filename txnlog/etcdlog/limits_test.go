@@ -156,8 +156,8 @@ func (t *answerTxn) Then(...clientv3.Op) clientv3.Txn       { return t }
 func (t *answerTxn) Else(...clientv3.Op) clientv3.Txn       { return t }
 func (t *answerTxn) Commit() (*clientv3.TxnResponse, error) { return nil, t.err }
 
-// Whatever is not clearly refused may have been applied, above all ErrNoSpace: the alarm may be raised behind the
-// request.
+// TC-20, FC-48: whatever is not clearly refused may have been applied, above all ErrNoSpace, as the alarm may be raised
+// behind the request.
 func TestUnknownErrors(t *testing.T) {
 	store := newStore(t, etcdtest.Open(t, nil).Client(), logtest.Normal)
 	for _, answer := range []error{
@@ -199,7 +199,7 @@ func (kv *switchKV) Txn(ctx context.Context) clientv3.Txn {
 	return kv.before.Txn(ctx)
 }
 
-// The revision of a load may be compacted while it reads; it goes on at a newer one, for only its own term writes the log.
+// FC-49: the revision of a load may be compacted while it reads; it goes on at a newer one, for only its own term writes the log.
 func TestLoadOutlivesCompaction(t *testing.T) {
 	store := newStore(t, etcdtest.Open(t, nil).Client(), logtest.Normal)
 	log := loaded(t, store)

@@ -229,6 +229,7 @@ func longLog(t *testing.T, store Store) {
 	}
 }
 
+// A corrupt, unknown-version or truncated value stops the load with its key and reason.
 func damage(t *testing.T, store Store) {
 	log := opened(t, store)
 	add(t, log, batch(newTxn(1)))
