@@ -108,55 +108,76 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
 }
 
-// coordinatorEvents feeds the coordinators' events to the metrics. Label values of one coordinator are made once.
+// coordinatorEvents feeds the coordinators' events to the metrics.
 func (m *metrics) coordinatorEvents(count uint64) coordinator.Events {
 	labels := make([]string, count)
-	created := make([]prometheus.Counter, count)
+	hot := make([]hotMetrics, count)
 	for tc := range labels {
 		labels[tc] = strconv.Itoa(tc)
-		created[tc] = m.created.WithLabelValues(labels[tc])
+		hot[tc] = m.hot(labels[tc])
 	}
 	return coordinator.Events{
 		TermBegan:   func(tc uint64, _ int64, _, _ int, _ time.Duration) { m.terms.WithLabelValues(labels[tc]).Inc() },
 		LoadFailed:  func(tc uint64, _ error) { m.loadFails.WithLabelValues(labels[tc]).Inc() },
 		ClockBehind: func(tc uint64, by time.Duration) { m.clock.WithLabelValues(labels[tc]).Set(by.Seconds()) },
-		Created:     func(tc uint64) { created[tc].Inc() },
-		Ended: func(tc uint64, action txn.Action, _ bool, open time.Duration) {
-			m.ended(labels[tc], action, open)
-		},
-		Expired:  func(tc uint64, _ txn.ID) { m.timedOut.WithLabelValues(labels[tc]).Inc() },
-		Contrary: func(tc uint64, _ txn.ID, _ txn.Action) { m.contrary.WithLabelValues(labels[tc]).Inc() },
-		Resolved: func(tc uint64, _ txn.ID, _ txn.Participant, _ string) { m.resolved.WithLabelValues(labels[tc]).Inc() },
+		Created:     func(tc uint64) { hot[tc].created.Inc() },
+		Ended:       func(tc uint64, action txn.Action, _ bool, open time.Duration) { hot[tc].ended(action, open) },
+		Expired:     func(tc uint64, _ txn.ID) { m.timedOut.WithLabelValues(labels[tc]).Inc() },
+		Contrary:    func(tc uint64, _ txn.ID, _ txn.Action) { m.contrary.WithLabelValues(labels[tc]).Inc() },
+		Resolved:    func(tc uint64, _ txn.ID, _ txn.Participant, _ string) { m.resolved.WithLabelValues(labels[tc]).Inc() },
 		Appended: func(tc uint64, changes, _ int, took time.Duration) {
-			m.appended.WithLabelValues(labels[tc]).Add(float64(changes))
-			m.batch.WithLabelValues(labels[tc]).Observe(float64(changes))
-			m.appendTime.WithLabelValues(labels[tc]).Observe(took.Seconds())
+			hot[tc].appended.Add(float64(changes))
+			hot[tc].batch.Observe(float64(changes))
+			hot[tc].appendTime.Observe(took.Seconds())
 		},
 		DriveFailed:     func(tc uint64, _ txn.ID, _ txn.Participant, _ error) { m.driveFails.WithLabelValues(labels[tc]).Inc() },
 		RequestRejected: func(tc uint64, _ error) { m.rejected.WithLabelValues(labels[tc]).Inc() },
 	}
 }
 
-func (m *metrics) ended(label string, action txn.Action, open time.Duration) {
+// hotMetrics are those that every transaction touches, looked up once for each coordinator.
+type hotMetrics struct {
+	created, committed, aborted, appended prometheus.Counter
+	batch, appendTime                     prometheus.Observer
+	latency                               []prometheus.Counter // by latencyBounds, overflow last
+}
+
+func (m *metrics) hot(label string) hotMetrics {
+	h := hotMetrics{
+		created: m.created.WithLabelValues(label), committed: m.committed.WithLabelValues(label),
+		aborted: m.aborted.WithLabelValues(label), appended: m.appended.WithLabelValues(label),
+		batch: m.batch.WithLabelValues(label), appendTime: m.appendTime.WithLabelValues(label),
+	}
+	for _, ranges := range m.latency {
+		h.latency = append(h.latency, ranges.WithLabelValues(label))
+	}
+	return h
+}
+
+func (h *hotMetrics) ended(action txn.Action, open time.Duration) {
 	if action == txn.Commit {
-		m.committed.WithLabelValues(label).Inc()
+		h.committed.Inc()
 	} else {
-		m.aborted.WithLabelValues(label).Inc()
+		h.aborted.Inc()
 	}
 	i := 0
 	for i < len(latencyBounds) && open.Milliseconds() > latencyBounds[i] {
 		i++
 	}
-	m.latency[i].WithLabelValues(label).Inc()
+	h.latency[i].Inc()
 }
 
 // connectionEvents feeds the connections' events to the metrics.
 func (m *metrics) connectionEvents() conn.Events {
+	received := map[pulsarproto.BaseCommand_Type]prometheus.Counter{}
+	for command, name := range pulsarproto.BaseCommand_Type_name {
+		received[pulsarproto.BaseCommand_Type(command)] = m.commands.WithLabelValues(name)
+	}
 	return conn.Events{
 		ConnectionOpened:  m.opened.Inc,
 		ConnectionClosed:  func(reason conn.CloseReason) { m.closed.WithLabelValues(string(reason)).Inc() },
 		ConnectionRefused: m.refused.Inc,
-		CommandReceived:   func(command pulsarproto.BaseCommand_Type) { m.commands.WithLabelValues(command.String()).Inc() },
+		CommandReceived:   func(command pulsarproto.BaseCommand_Type) { received[command].Inc() },
 		RequestFailed: func(command pulsarproto.BaseCommand_Type, code pulsarproto.ServerError) {
 			m.failed.WithLabelValues(command.String(), code.String()).Inc()
 		},
