@@ -26,9 +26,9 @@ type State interface {
 	Outcome(least uint64) (txn.Record, bool)
 }
 
-// Carry appends to dst what of prefix must be written again before the entries below end are dropped. Each transaction is
-// carried once.
-func Carry(dst []txn.Record, prefix []txn.LogEntry, end uint64, state State) []txn.Record {
+// Carry calls write with what of prefix must be written again before the entries below end are dropped. Each transaction is
+// carried once. write may change what state answers.
+func Carry(prefix []txn.LogEntry, end uint64, state State, write func(txn.Record)) {
 	carried := map[uint64]struct{}{}
 	for _, entry := range prefix {
 		for i := range entry.Records {
@@ -42,11 +42,10 @@ func Carry(dst []txn.Record, prefix []txn.LogEntry, end uint64, state State) []t
 			}
 			if ok {
 				carried[least] = struct{}{}
-				dst = append(dst, record)
+				write(record)
 			}
 		}
 	}
-	return dst
 }
 
 func holdsOutcome(r *txn.Record) bool {

@@ -13,7 +13,7 @@ const (
 	// storeTimeout bounds one append or proof. One that takes longer is of unknown fate and ends the term.
 	storeTimeout = 10 * time.Second
 	// cleanBytes is how much of the log one cleaning step reads.
-	cleanBytes = 512 << 10
+	cleanBytes = 128 << 10
 )
 
 // commit makes ready durable and then performs its effects. On an error nothing of it was performed but the answers, with
@@ -34,8 +34,7 @@ func (s *session) commit(ctx context.Context, ready *fsm.Ready) error {
 		s.perform(&ready.After[i])
 	}
 	if ready.Clean {
-		s.reading.Add(1)
-		go s.readPrefix(ctx)
+		s.tasks.Go(func() { s.readPrefix(ctx) })
 	}
 	return nil
 }
@@ -84,6 +83,7 @@ func (s *session) perform(e *fsm.Effect) {
 			events.Contrary(tc, e.ID, e.Action)
 		}
 	case fsm.Resolved:
+		s.drives.withdraw(e.ID, e.Participant)
 		if events.Resolved != nil {
 			events.Resolved(tc, e.ID, e.Participant, e.Who)
 		}
@@ -101,7 +101,10 @@ func (s *session) reply(e *fsm.Effect) {
 	}
 	if pause := s.c.opts.TooManyPause; pause > 0 && errors.Is(e.Err, txn.ErrTooManyRequests) {
 		err := e.Err
-		time.AfterFunc(pause, func() { answer(nil, err) })
+		s.tasks.Go(func() {
+			wait(s.ctx, pause)
+			answer(nil, err)
+		})
 		return
 	}
 	answer(nil, e.Err)
@@ -109,7 +112,6 @@ func (s *session) reply(e *fsm.Effect) {
 
 // readPrefix reads the oldest entries of the log for the machine to clean.
 func (s *session) readPrefix(ctx context.Context) {
-	defer s.reading.Done()
 	entries, err := s.store.ReadPrefix(ctx, cleanBytes)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -135,6 +137,6 @@ func (s *session) end(cause error) error {
 // close waits for what the term started, and empties the mailbox of what belonged to it. The term's context is done.
 func (s *session) close() {
 	s.drives.close()
-	s.reading.Wait()
+	s.tasks.Wait()
 	refuse(s.c.mail.take(nil), txn.ErrCoordinatorNotFound)
 }

@@ -27,10 +27,13 @@ type Coordinator struct {
 	mu      sync.Mutex // guards the following
 	space   fsm.SpaceLevel
 	serving bool
-	loadErr error
 	began   chan struct{}              // closed while a term is served
 	closers map[context.Context]func() // by connection: those that registered with this term
 	status  Status
+	over    bool // Run ends
+
+	stop  chan struct{}  // closed when Run ends
+	tasks sync.WaitGroup // connects that wait, and participant calls of all terms
 }
 
 // Status is a coordinator's state for health, metrics and operators.
@@ -60,30 +63,43 @@ func New(tc uint64, opts Options, leader Leader, openLog func(uint64, Term) Log,
 	return &Coordinator{
 		tc: tc, opts: opts, leader: leader, openLog: openLog, participants: participants,
 		log: log.With().Uint64("tc", tc).Logger(), now: now, mail: newMailbox(),
-		began: make(chan struct{}), closers: map[context.Context]func(){}, status: Status{TC: tc},
+		began: make(chan struct{}), closers: map[context.Context]func(){}, status: Status{TC: tc}, stop: make(chan struct{}),
 	}
 }
 
-// Run wins terms and serves them until ctx is done, then answers what waits with ErrCoordinatorNotFound and resigns.
+// Run wins terms and serves them until ctx is done, then answers what waits and resigns. Nothing that it started runs on.
 func (c *Coordinator) Run(ctx context.Context) {
 	expiry := c.expireWaiting(ctx)
 	pause := c.opts.RetryFirst
 	for ctx.Err() == nil {
 		began := c.now()
-		err := c.term(ctx)
+		c.term(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		c.endTerm(err)
 		if c.now().Sub(began) > c.opts.RetryCeiling {
 			pause = c.opts.RetryFirst
 		}
 		wait(ctx, pause)
 		pause = min(2*pause, c.opts.RetryCeiling)
 	}
-	c.endTerm(context.Cause(ctx))
 	refuse(c.mail.close(), txn.ErrCoordinatorNotFound)
 	<-expiry
+	c.mu.Lock()
+	c.over = true
+	close(c.stop)
+	c.mu.Unlock()
+	c.tasks.Wait()
+}
+
+// background runs f beside the coordinator's goroutine unless Run has ended.
+func (c *Coordinator) background(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.tasks.Go(f)
+	}
+	return !c.over
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -125,24 +141,25 @@ func refuse(letters []letter, err error) {
 	}
 }
 
-// term wins, loads and serves one term. The error says why it ended.
-func (c *Coordinator) term(ctx context.Context) error {
+// term wins, loads and serves one term.
+func (c *Coordinator) term(ctx context.Context) {
 	term, err := c.leader.Win(ctx, c.tc)
 	if err != nil {
-		return fmt.Errorf("win the term: %w", err)
+		c.failedLoad(ctx, fmt.Errorf("win the term: %w", err))
+		return
 	}
 	defer c.resign(term)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errTermOver)
 	s, err := c.load(ctx, term)
 	if err != nil {
-		c.failedLoad(err)
-		return fmt.Errorf("load the log: %w", err)
+		c.failedLoad(ctx, fmt.Errorf("load the log: %w", err))
+		return
 	}
 	err = s.serve(ctx)
 	cancel(err)
 	s.close()
-	return err
+	c.endTerm(err)
 }
 
 var errTermOver = errors.New("term over")
@@ -156,9 +173,11 @@ func (c *Coordinator) resign(term Term) {
 	}
 }
 
-func (c *Coordinator) failedLoad(err error) {
+func (c *Coordinator) failedLoad(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	c.mu.Lock()
-	c.loadErr = err
 	c.status.LoadError = err.Error()
 	c.mu.Unlock()
 	if c.opts.Events.LoadFailed != nil {
@@ -169,7 +188,7 @@ func (c *Coordinator) failedLoad(err error) {
 // beginTerm makes the coordinator visible to commands.
 func (c *Coordinator) beginTerm(status Status) {
 	c.mu.Lock()
-	c.serving, c.loadErr = true, nil
+	c.serving = true
 	c.status = status
 	close(c.began)
 	c.mu.Unlock()

@@ -21,11 +21,20 @@ type drives struct {
 	failed       func(*drive, error, int)           // after each failed attempt
 	after        func(time.Duration, func()) func() // starts a timer, returns its stop
 
-	mu       sync.Mutex // guards the following
-	inFlight int
-	waiting  []*drive
-	timers   map[*drive]func()
-	closed   bool
+	calls *sync.WaitGroup // those in flight
+
+	mu        sync.Mutex // guards the following
+	inFlight  int
+	waiting   []*drive
+	timers    map[*drive]func()
+	withdrawn map[place]struct{}
+	closed    bool
+}
+
+// place is one participant of one transaction.
+type place struct {
+	id          txn.ID
+	participant txn.Participant
 }
 
 // drive is one participant of one decided transaction.
@@ -37,18 +46,18 @@ type drive struct {
 	attempts     int
 }
 
-func newDrives(ctx context.Context, participants Participants, opts *Options, report func(fsm.Command), failed func(*drive, error, int)) *drives {
+func newDrives(ctx context.Context, calls *sync.WaitGroup, participants Participants, opts *Options, report func(fsm.Command), failed func(*drive, error, int)) *drives {
 	return &drives{
-		ctx: ctx, participants: participants, opts: opts, report: report, failed: failed,
+		ctx: ctx, calls: calls, participants: participants, opts: opts, report: report, failed: failed,
 		after:  func(d time.Duration, f func()) func() { t := time.AfterFunc(d, f); return func() { t.Stop() } },
-		timers: map[*drive]func(){},
+		timers: map[*drive]func(){}, withdrawn: map[place]struct{}{},
 	}
 }
 
 // start queues d.
 func (s *drives) start(d *drive) {
 	s.mu.Lock()
-	if s.closed {
+	if s.closed || s.dropped(d) {
 		s.mu.Unlock()
 		return
 	}
@@ -58,21 +67,39 @@ func (s *drives) start(d *drive) {
 		return
 	}
 	s.inFlight++
+	s.calls.Add(1)
 	s.mu.Unlock()
 	s.call(d)
+}
+
+// withdraw ends the drive of a participant that needs nothing any more, whatever it answers.
+func (s *drives) withdraw(id txn.ID, p txn.Participant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.withdrawn[place{id, p}] = struct{}{}
+}
+
+// dropped reports whether d was withdrawn, once. The caller holds mu.
+func (s *drives) dropped(d *drive) bool {
+	at := place{d.id, d.participant}
+	_, yes := s.withdrawn[at]
+	delete(s.withdrawn, at)
+	return yes
 }
 
 func (s *drives) call(d *drive) {
 	s.participants.End(s.ctx, d.id, d.participant, d.action, d.lowWaterMark, func(err error) { s.done(d, err) })
 }
 
-// done takes a participant's answer and gives the place to the next drive.
+// done takes a participant's answer and gives the place to the next drive, in a goroutine of its own: a participant may answer
+// before End returns, and so would all that wait, one inside the other.
 func (s *drives) done(d *drive, err error) {
-	next := s.release()
+	defer s.calls.Done()
+	next, dropped := s.release(d)
 	if next != nil {
-		defer s.call(next)
+		go s.call(next)
 	}
-	if s.ctx.Err() != nil {
+	if dropped || s.ctx.Err() != nil {
 		return
 	}
 	if err == nil {
@@ -85,17 +112,23 @@ func (s *drives) done(d *drive, err error) {
 	s.retry(d, s.pause(d.attempts, err))
 }
 
-// release frees the place of a finished call and takes the next waiting drive into it.
-func (s *drives) release() *drive {
+// release frees the place of a finished call, takes the next waiting drive into it, and reports whether the finished one was
+// withdrawn meanwhile.
+func (s *drives) release(finished *drive) (next *drive, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.waiting) == 0 {
-		s.inFlight--
-		return nil
+	dropped = s.dropped(finished)
+	for !s.closed && len(s.waiting) > 0 {
+		next = s.waiting[0]
+		s.waiting[0] = nil
+		s.waiting = s.waiting[1:]
+		if !s.dropped(next) {
+			s.calls.Add(1)
+			return next, dropped
+		}
 	}
-	next := s.waiting[0]
-	s.waiting = s.waiting[1:]
-	return next
+	s.inFlight--
+	return nil, dropped
 }
 
 func (s *drives) retry(d *drive, pause time.Duration) {

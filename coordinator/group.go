@@ -201,7 +201,13 @@ func (g *Group) Connect(ctx context.Context, tc uint64, closed func(), done func
 		done(nil)
 		return
 	}
-	go c.awaitTerm(ctx, closed, done)
+	if !c.background(func() { c.awaitTerm(ctx, closed, done) }) {
+		done(c.notServing())
+	}
+}
+
+func (c *Coordinator) notServing() error {
+	return fmt.Errorf("%w: coordinator %d does not serve here yet", txn.ErrNotReady, c.tc)
 }
 
 // register keeps closed for the end of the term, if one is being served, until ctx is done. ctx stands for the connection: a
@@ -232,7 +238,10 @@ func (c *Coordinator) awaitTerm(ctx context.Context, closed func(), done func(er
 			done(context.Cause(ctx))
 			return
 		case <-limit.C:
-			done(fmt.Errorf("%w: coordinator %d is still loading", txn.ErrNotReady, c.tc))
+			done(c.notServing())
+			return
+		case <-c.stop:
+			done(c.notServing())
 			return
 		case <-c.termBegan():
 			if c.register(ctx, closed) {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -60,16 +61,18 @@ func (m *mailbox) take(dst []letter) []letter {
 	return taken
 }
 
-// expired takes out the letters that have waited since before t.
+// expired takes out the letters that somebody has waited for since before t.
 func (m *mailbox) expired(t time.Time) []letter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := 0
-	for n < len(m.letters) && m.letters[n].since.Before(t) {
-		n++
-	}
-	out := append([]letter(nil), m.letters[:n]...)
-	m.letters = append(m.letters[:0], m.letters[n:]...)
+	var out []letter
+	m.letters = slices.DeleteFunc(m.letters, func(l letter) bool {
+		late := l.answer != nil && l.since.Before(t)
+		if late {
+			out = append(out, l)
+		}
+		return late
+	})
 	return out
 }
 

@@ -14,6 +14,7 @@ import (
 // session is one term being served. Its goroutine is the only one that touches the machine.
 type session struct {
 	c       *Coordinator
+	ctx     context.Context // the term's
 	term    Term
 	machine *fsm.Machine
 	store   Log
@@ -22,13 +23,13 @@ type session struct {
 	batch   []letter // taken, not yet stepped
 	expire  time.Time
 	timer   *time.Timer
-	reading sync.WaitGroup // the read of a log prefix
+	tasks   sync.WaitGroup // reads of a log prefix, and answers that are held back
 }
 
 // load reads the log into a machine and starts what its state asks for.
 func (c *Coordinator) load(ctx context.Context, term Term) (*session, error) {
 	began := c.now()
-	s := &session{c: c, term: term, store: c.openLog(c.tc, term), machine: fsm.New(c.opts.Machine)}
+	s := &session{c: c, ctx: ctx, term: term, store: c.openLog(c.tc, term), machine: fsm.New(c.opts.Machine)}
 	next, err := s.store.Load(ctx, s.machine.Replay)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func (c *Coordinator) load(ctx context.Context, term Term) (*session, error) {
 	if behind > clockTolerance.Milliseconds() && c.opts.Events.ClockBehind != nil {
 		c.opts.Events.ClockBehind(c.tc, time.Duration(behind)*time.Millisecond)
 	}
-	s.drives = newDrives(ctx, c.participants, &c.opts, s.report, s.driveFailed)
+	s.drives = newDrives(ctx, &c.tasks, c.participants, &c.opts, s.report, s.driveFailed)
 	if err := s.commit(ctx, ready); err != nil {
 		s.close()
 		return nil, err
@@ -93,8 +94,11 @@ func (s *session) serve(ctx context.Context) error {
 
 // await blocks until there is something to step.
 func (s *session) await(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if len(s.batch) > 0 {
-		return ctx.Err()
+		return nil
 	}
 	if deadline := s.next(); deadline > 0 {
 		s.timer.Reset(deadline)
@@ -116,8 +120,8 @@ func (s *session) await(ctx context.Context) error {
 func (s *session) next() time.Duration {
 	now := s.c.now()
 	next := s.expire.Sub(now)
-	if at := s.machine.NextDeadline(); at != math.MaxInt64 {
-		next = min(next, time.Duration(at-now.UnixMilli())*time.Millisecond)
+	if millis := s.machine.NextDeadline() - now.UnixMilli(); millis < next.Milliseconds() {
+		next = time.Duration(millis) * time.Millisecond
 	}
 	return next
 }

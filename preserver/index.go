@@ -34,6 +34,7 @@ type Index struct {
 	free     []uint32
 	byExcess excessHeap
 	names    map[txn.Owner]int // named buckets
+	named    int               // of all owners
 	total    int
 	bytes    int64
 	expireAt int // bucket number at which the expiry pass goes on
@@ -60,13 +61,7 @@ func New(opts Options) *Index {
 func (x *Index) Len() int { return x.total }
 
 // Names is the number of client names that have a bucket.
-func (x *Index) Names() int {
-	n := 0
-	for _, c := range x.names {
-		n += c
-	}
-	return n
-}
+func (x *Index) Names() int { return x.named }
 
 // Bytes estimates what the outcomes held cost in the log.
 func (x *Index) Bytes() int64 { return x.bytes }
@@ -106,6 +101,7 @@ func (x *Index) bucket(key Key) *Bucket {
 		b.limit = x.opts.UnnamedCount
 	} else {
 		x.names[key.Owner]++
+		x.named++
 	}
 	if n := len(x.free); n > 0 {
 		b.number = x.free[n-1]
@@ -132,6 +128,7 @@ func (x *Index) drop(b *Bucket) {
 	if b.key.Name == "" {
 		return
 	}
+	x.named--
 	if x.names[b.key.Owner]--; x.names[b.key.Owner] == 0 {
 		delete(x.names, b.key.Owner)
 	}

@@ -12,9 +12,7 @@ func (m *Machine) clean(now int64, c *Cleaned) {
 		return
 	}
 	end := c.Prefix[len(c.Prefix)-1].Index + 1
-	for _, r := range compaction.Carry(nil, c.Prefix, end, &cleaner{m, now}) {
-		m.append(txn.Change{Record: r})
-	}
+	compaction.Carry(c.Prefix, end, &cleaner{m, now}, func(r txn.Record) { m.append(txn.Change{Record: r}) })
 	m.ready.Batch.DropBefore = end
 	for i := range c.Prefix {
 		m.logCost -= int64(c.Prefix[i].Bytes) + compaction.EntryOverhead

@@ -117,10 +117,20 @@ func (m *Machine) Take() *Ready {
 	return &m.spare
 }
 
+// keptCapacity is how many changes and effects a Ready keeps memory for: a cleaning or a recovery may have many more.
+const keptCapacity = 4096
+
 func (r *Ready) reset() {
-	clear(r.Batch.Changes)
-	clear(r.After)
-	*r = Ready{Batch: txn.Batch{Changes: r.Batch.Changes[:0]}, After: r.After[:0]}
+	changes, after := r.Batch.Changes, r.After
+	*r = Ready{}
+	if cap(changes) <= keptCapacity {
+		clear(changes)
+		r.Batch.Changes = changes[:0]
+	}
+	if cap(after) <= keptCapacity {
+		clear(after)
+		r.After = after[:0]
+	}
 }
 
 // Pending is the number of changes that wait for the next Take: the driver's measure of a full batch.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
@@ -177,10 +178,8 @@ func (l *Log) apply(w Write) (int, error) {
 	if w.Next != 0 {
 		part.next = w.Next
 	}
-	for index := range part.values {
-		if index < w.DropBefore {
-			delete(part.values, index)
-		}
+	if w.DropBefore != 0 {
+		maps.DeleteFunc(part.values, func(index uint64, _ []byte) bool { return index < w.DropBefore })
 	}
 	return len(value), nil
 }
