@@ -177,7 +177,11 @@ func (m *metrics) connectionEvents() conn.Events {
 		ConnectionOpened:  m.opened.Inc,
 		ConnectionClosed:  func(reason conn.CloseReason) { m.closed.WithLabelValues(string(reason)).Inc() },
 		ConnectionRefused: m.refused.Inc,
-		CommandReceived:   func(command pulsarproto.BaseCommand_Type) { received[command].Inc() },
+		CommandReceived: func(command pulsarproto.BaseCommand_Type) {
+			if counter, known := received[command]; known {
+				counter.Inc()
+			}
+		},
 		RequestFailed: func(command pulsarproto.BaseCommand_Type, code pulsarproto.ServerError) {
 			m.failed.WithLabelValues(command.String(), code.String()).Inc()
 		},
