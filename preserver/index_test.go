@@ -41,6 +41,7 @@ func (f *fixture) shown(now int64, ids ...uint64) string {
 	return text
 }
 
+// TestOutcomeComesBackWhole holds P-8: what is told is what was put, a copy.
 func TestOutcomeComesBackWhole(t *testing.T) {
 	x := preserver.New(preserver.Options{Count: 10, Retention: 1000, Max: 10})
 	key := preserver.Key{Owner: alice, Name: "flink"}

@@ -1,6 +1,8 @@
 package fsm_test
 
 import (
+	"math"
+
 	"pgregory.net/rapid"
 
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -72,9 +74,9 @@ func (u *truth) action(least uint64) (txn.Action, bool) {
 	return l.status.Decided()
 }
 
-// lowestLive is the lowest id that has not ended.
+// lowestLive is the lowest id that has not ended, above all ids if there is none.
 func (u *truth) lowestLive() uint64 {
-	lowest := ^uint64(0)
+	lowest := uint64(math.MaxInt64)
 	for least, l := range u.opened {
 		if l.ended == 0 {
 			lowest = min(lowest, least)
