@@ -50,6 +50,7 @@ func dieAt(t *testing.T, kind failpoint.Kind, rule string) {
 	}
 	s.Start()
 	l := newLoad(t, s.Options.Port)
+	l.longestTTL = 2 * time.Second
 	if kind == failpoint.Rolling {
 		l.unnamedKept = 0
 		l.repeat(l.fillLog)

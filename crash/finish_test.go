@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 
+	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/history"
 	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
@@ -69,15 +70,29 @@ func (l *load) awaitEnds(ctx context.Context, webURL string) {
 			l.t.Fatal(err)
 		}
 		if len(live) == 0 || ctx.Err() != nil {
-			l.history.Live(live)
+			l.recordLive(live)
 			return
 		}
 		pause(ctx, 100*time.Millisecond)
 	}
 }
 
+func (l *load) recordLive(live []admin.Transaction) {
+	l.t.Helper()
+	var ids []txn.ID
+	for _, transaction := range live {
+		id, err := txn.ParseID(transaction.ID)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		ids = append(ids, id)
+		l.t.Logf("live: %+v", transaction)
+	}
+	l.history.Live(ids)
+}
+
 // listLive asks which transactions have not ended.
-func listLive(ctx context.Context, webURL string) ([]txn.ID, error) {
+func listLive(ctx context.Context, webURL string) ([]admin.Transaction, error) {
 	ctx, cancel := request(ctx)
 	defer cancel()
 	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, webURL+"/pulsar-tc/v1/transactions", nil)
@@ -92,21 +107,8 @@ func listLive(ctx context.Context, webURL string) ([]txn.ID, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("list of transactions: %s", response.Status)
 	}
-	var listed []struct {
-		ID string `json:"id"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&listed); err != nil {
-		return nil, err
-	}
-	var live []txn.ID
-	for _, entry := range listed {
-		id, err := txn.ParseID(entry.ID)
-		if err != nil {
-			return nil, err
-		}
-		live = append(live, id)
-	}
-	return live, nil
+	var live []admin.Transaction
+	return live, json.NewDecoder(response.Body).Decode(&live)
 }
 
 // askAll asks every transaction how it ended. All have ended, so nothing is decided by it.
@@ -167,7 +169,7 @@ func (l *load) readTopics(ctx context.Context, client *wiretopic.Client) {
 		if err != nil {
 			l.t.Fatalf("read %s: %v", topic, err)
 		}
-		keys := l.readTo(ctx, consumer, "end")
+		keys := l.readTo(ctx, topic, consumer, "end")
 		l.history.Read(topic, keys)
 		if seen := l.readOfficially(ctx, official, topic); !slices.Equal(seen, keys) {
 			l.t.Errorf("%s: the official client reads %d messages, the raw one %d", topic, len(seen), len(keys))
@@ -176,13 +178,13 @@ func (l *load) readTopics(ctx context.Context, client *wiretopic.Client) {
 }
 
 // readTo receives what comes before the message mark.
-func (l *load) readTo(ctx context.Context, consumer *wiretopic.Consumer, mark string) []string {
+func (l *load) readTo(ctx context.Context, from string, consumer *wiretopic.Consumer, mark string) []string {
 	l.t.Helper()
 	var keys []string
 	for {
 		message, err := consumer.Receive(ctx)
 		if err != nil {
-			l.t.Fatalf("after %d messages: %v", len(keys), err)
+			l.t.Fatalf("%s, after %d messages: %v", from, len(keys), err)
 		}
 		if message.Content == mark {
 			return keys
@@ -228,12 +230,12 @@ func (l *load) readSubscriptions(ctx context.Context, client *wiretopic.Client) 
 			if err != nil {
 				l.t.Fatal(err)
 			}
-			all = append(all, &left{topic, subscription, consumer, l.readTo(ctx, consumer, "end")})
+			all = append(all, &left{topic, subscription, consumer, l.readTo(ctx, topic+" "+subscription, consumer, "end")})
 		}
 	}
 	l.markEnds(ctx, client, "very end")
 	for _, rest := range all {
-		keys := append(rest.keys, l.readTo(ctx, rest.consumer, "very end")...)
+		keys := append(rest.keys, l.readTo(ctx, rest.topic+" "+rest.subscription, rest.consumer, "very end")...)
 		l.history.Left(rest.topic, rest.subscription, keys)
 	}
 }

@@ -29,6 +29,10 @@ const (
 	requestTime = 20 * time.Second
 	// retryPause is between two tries to reach a server that is down.
 	retryPause = 20 * time.Millisecond
+	// askPause is between two questions for outcomes that are known, so that they take no time from the workers.
+	askPause = 5 * time.Millisecond
+	// messagePause is how long a worker waits for a message to acknowledge.
+	messagePause = 20 * time.Millisecond
 	// kept is for how long outcomes must be known: longer than any test.
 	kept = 24 * time.Hour
 )
@@ -43,6 +47,8 @@ type load struct {
 	restarts  atomic.Int64 // of the server, counted before the kill
 	keys      atomic.Int64
 	unsettled chan txn.ID // whose end got no definite answer
+	// longestTTL bounds the times to live of transactions.
+	longestTTL time.Duration
 	// unnamedKept is for how long outcomes of unnamed clients must be known.
 	unnamedKept time.Duration
 
@@ -57,7 +63,7 @@ type load struct {
 func newLoad(t *testing.T, port int) *load {
 	l := &load{
 		t: t, history: history.New(), addr: fmt.Sprintf("localhost:%d", port),
-		unsettled: make(chan txn.ID, 1<<16), unnamedKept: kept,
+		unsettled: make(chan txn.ID, 1<<16), longestTTL: 8 * time.Second, unnamedKept: kept,
 	}
 	for i := range 2 {
 		l.inputs = append(l.inputs, fmt.Sprintf("persistent://public/default/input-%d", i))
@@ -130,6 +136,10 @@ func (l *load) key() string { return fmt.Sprintf("m-%d", l.keys.Add(1)) }
 func request(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, requestTime)
 }
+
+const shortestTTL = time.Second
+
+func (l *load) ttl() time.Duration { return shortestTTL + rand.N(l.longestTTL-shortestTTL) }
 
 // begin opens a transaction.
 func (l *load) begin(ctx context.Context, client *wiretopic.Client, ttl time.Duration, name string) (txn.ID, error) {
@@ -224,6 +234,7 @@ func (l *load) askAgain(ctx context.Context) error {
 				continue
 			}
 			id = known
+			pause(ctx, askPause)
 		}
 		if !l.end(ctx, client, id, txn.Action(rand.IntN(2)), "") {
 			return errors.New("no answer")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
@@ -84,7 +83,7 @@ func bounded(ctx context.Context, f func() error) error {
 }
 
 func (w *officialWorker) transaction(ctx context.Context) error {
-	soon, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	soon, cancel := context.WithTimeout(ctx, messagePause)
 	defer cancel()
 	message, err := w.consumer.Receive(soon)
 	if err != nil && soon.Err() == nil {
@@ -108,7 +107,7 @@ func (w *officialWorker) transaction(ctx context.Context) error {
 }
 
 func (w *officialWorker) open(ctx context.Context) (t pulsar.Transaction, id txn.ID, err error) {
-	ttl := time.Duration(1000+rand.IntN(7000)) * time.Millisecond
+	ttl := w.ttl()
 	call := w.history.Now()
 	opened := make(chan pulsar.Transaction, 1)
 	err = bounded(ctx, func() error {

@@ -61,7 +61,7 @@ func (w *plainWorker) send(ctx context.Context, topic string, producer *wiretopi
 }
 
 func (w *plainWorker) acknowledge(ctx context.Context, topic string, consumer *wiretopic.Consumer) error {
-	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	soon, cancel := context.WithTimeout(ctx, messagePause)
 	defer cancel()
 	message, err := consumer.Receive(soon)
 	if err != nil {

@@ -53,8 +53,7 @@ func (w *rawWorker) session(ctx context.Context) error {
 
 // transaction runs one transaction to one of its possible ends.
 func (w *rawWorker) transaction(ctx context.Context) error {
-	ttl := time.Duration(1000+rand.IntN(7000)) * time.Millisecond
-	id, err := w.begin(ctx, w.client, ttl, w.clientName)
+	id, err := w.begin(ctx, w.client, w.ttl(), w.clientName)
 	if err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func refusedOr(answer history.Answer) history.Answer {
 
 // acknowledge acknowledges the next message of an input, if one comes soon.
 func (w *rawWorker) acknowledge(ctx context.Context, id txn.ID, topic string) error {
-	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	soon, cancel := context.WithTimeout(ctx, messagePause)
 	defer cancel()
 	message, err := w.consumers[topic].Receive(soon)
 	if err != nil {
