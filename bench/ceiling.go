@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,6 +20,7 @@ type bare struct {
 	client *clientv3.Client
 	// revisions are of keys that were there before the recording: what a compare with their revision has to say here.
 	revisions map[string]int64
+	put       int // number of the next key of puts
 }
 
 // onBare runs f with a bare store.
@@ -119,20 +119,20 @@ func (b *bare) replay(ctx context.Context, recorded []transaction) ([]time.Durat
 	return took, nil
 }
 
-// puts writes as many bytes as each recorded transaction that writes, with one put of a new key each. first is the number
-// of the first of them.
-func (b *bare) puts(ctx context.Context, recorded []transaction, first int) ([]time.Duration, error) {
+// puts writes as many bytes as each recorded transaction that writes, with one put of a new key each.
+func (b *bare) puts(ctx context.Context, recorded []transaction) ([]time.Duration, error) {
 	var took []time.Duration
 	for i := range recorded {
 		t := &recorded[i]
 		if !t.writes() {
 			continue
 		}
-		key := fmt.Sprintf("put/%016x", first+i)
+		key := fmt.Sprintf("put/%016x", b.put)
+		b.put++
 		value := string(make([]byte, max(t.bytes()-len(key), 0)))
 		began := time.Now()
 		if _, err := b.client.Put(ctx, key, value); err != nil {
-			return nil, fmt.Errorf("put %d: %w", first+i, err)
+			return nil, fmt.Errorf("put %s: %w", key, err)
 		}
 		took = append(took, time.Since(began))
 		b.store.Wrote(t.bytes())
@@ -146,40 +146,4 @@ func sum(all []time.Duration) time.Duration {
 		total += d
 	}
 	return total
-}
-
-// ceilings are the times that A and B take for a recording.
-type ceilings struct{ replay, puts time.Duration }
-
-// turn is how many transactions A and B do before it is the other's turn, so that both meet the same machine.
-const turn = 500
-
-// measureCeilings replays a recording on a store of its own (A), and puts its bytes on another (B).
-func measureCeilings(ctx context.Context, recorded []transaction) (ceilings, error) {
-	var c ceilings
-	err := onBare(ctx, func(a *bare) error {
-		if err := a.fit(ctx, recorded); err != nil {
-			return err
-		}
-		return onBare(ctx, func(b *bare) error { return c.measure(ctx, a, b, recorded) })
-	})
-	return c, err
-}
-
-func (c *ceilings) measure(ctx context.Context, a, b *bare, recorded []transaction) error {
-	first := 0
-	for part := range slices.Chunk(recorded, turn) {
-		replay, err := a.replay(ctx, part)
-		if err != nil {
-			return err
-		}
-		puts, err := b.puts(ctx, part, first)
-		if err != nil {
-			return err
-		}
-		c.replay += sum(replay)
-		c.puts += sum(puts)
-		first += len(part)
-	}
-	return nil
 }

@@ -24,42 +24,78 @@ const (
 	pulsarWarmUp = 10 * time.Second
 )
 
-// newEndAtOnce is NEW+END COMMIT with 256 in flight on one connection, beside the store's ceilings.
+// newEndAtOnce is NEW+END COMMIT with 256 in flight on one connection, in turns with the store's ceilings.
 func newEndAtOnce(ctx context.Context, s *suite) ([]line, error) {
-	var m, part measured // part is what was recorded
-	var recorded []transaction
+	seconds := int(measuredTime / time.Second)
+	if s.long {
+		seconds = int(longTime / time.Second)
+	}
+	var t turns
 	err := withLocal(ctx, nil, func(l *local, c *wireclient.Conn) error {
-		r := (&load{conn: c, inFlight: inFlight, exchange: newEnd(c, nil)}).start()
-		_, warmErr := r.during(ctx, warmUp)
-		l.start()
-		var err, longErr error
-		part, err = r.during(ctx, measuredTime)
-		recorded = l.recording.stop()
-		m = part
-		if s.long {
-			var rest measured
-			rest, longErr = r.during(ctx, longTime-measuredTime)
-			m = measured{count: part.count + rest.count, took: part.took + rest.took}
-		}
-		_, stopErr := r.stop()
-		return errors.Join(warmErr, err, longErr, stopErr)
+		return onBare(ctx, func(a *bare) error {
+			return onBare(ctx, func(b *bare) error { return t.take(ctx, l, c, a, b, seconds) })
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.newEndRate = m.rate()
-	c, err := measureCeilings(ctx, recorded)
-	if err != nil {
-		return nil, err
-	}
-	a := float64(part.count) / c.replay.Seconds()
-	b := float64(part.count) / c.puts.Seconds()
-	const what = "NEW+END, 256 in flight"
+	s.newEndRate = t.rate()
+	a, b := float64(t.count)/t.replay.Seconds(), float64(t.count)/t.puts.Seconds()
 	return []line{
-		figure(what, m.rate(), "txn/s").compared(ceiling{"A: its etcd transactions replayed", a}).ratioAtLeast(0.5),
+		figure("NEW+END, 256 in flight", t.rate(), "txn/s").compared(ceiling{"A: its etcd transactions replayed", a}).ratioAtLeast(0.5),
 		figure("A", a, "txn/s").compared(ceiling{"B: one put per etcd transaction", b}).ratioAtLeast(0.6),
-		figure("records in one etcd transaction", 2*float64(part.count)/float64(len(recorded)), "records"),
+		figure("records in one etcd transaction", 2*float64(t.count)/float64(t.transactions), "records"),
 	}, nil
+}
+
+// turns is what a load did, and the times that A and B took for its etcd transactions. One second of each is measured
+// before it is the next one's turn, so that all meet the same machine.
+type turns struct {
+	measured
+	transactions int // of etcd
+	replay, puts time.Duration
+}
+
+func (t *turns) take(ctx context.Context, l *local, c *wireclient.Conn, a, b *bare, seconds int) error {
+	exchange := newEnd(c, nil)
+	if _, err := (&load{conn: c, inFlight: inFlight, exchange: exchange}).runFor(ctx, 0, warmUp); err != nil {
+		return err
+	}
+	for range seconds {
+		r := (&load{conn: c, inFlight: inFlight, exchange: exchange}).start()
+		_, rampErr := r.during(ctx, rampTime)
+		l.start()
+		m, err := r.during(ctx, time.Second)
+		recorded := l.recording.stop()
+		if _, stopErr := r.stop(); rampErr != nil || err != nil || stopErr != nil {
+			return errors.Join(rampErr, err, stopErr)
+		}
+		t.count += m.count
+		t.took += m.took
+		if err := t.bare(ctx, a, b, recorded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rampTime is what a load needs to fill all its slots.
+const rampTime = 100 * time.Millisecond
+
+// bare replays a recording on a, and puts its bytes on b.
+func (t *turns) bare(ctx context.Context, a, b *bare, recorded []transaction) error {
+	if err := a.fit(ctx, recorded); err != nil {
+		return err
+	}
+	replay, err := a.replay(ctx, recorded)
+	if err != nil {
+		return err
+	}
+	puts, err := b.puts(ctx, recorded)
+	t.transactions += len(recorded)
+	t.replay += sum(replay)
+	t.puts += sum(puts)
+	return err
 }
 
 // newEndAlone is NEW+END COMMIT with one in flight, in turns with the same etcd transactions on a bare store.
