@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -138,73 +137,6 @@ func compareFile(t *testing.T, path, got string) {
 	}
 }
 
-// FC-38: blanks, byte order mark, CRLF, empty values, words for booleans.
-func TestFileSyntax(t *testing.T) {
-	text := "\ufeff  brokerServicePort \t = \t 7001 \t\r\n" +
-		"! a comment with a backslash at its end \\\r\n" +
-		"webServicePort:7002\r\n" +
-		"clusterName a\\\r\n    b\\u00e9\r\n" +
-		"transactionMaxParticipants=\r\n" +
-		"allowAutoSubscriptionCreation=True\r\n" +
-		"allowAutoTopicCreation=FALSE\r\n" +
-		"dataDir=c:\\\\data\r\n" +
-		"advertisedAddress"
-	config, report := load(t, Sources{File: write(t, text)})
-	for name, equal := range map[string]bool{
-		"brokerServicePort":             config.BrokerServicePort == 7001,
-		"webServicePort":                config.WebServicePort == 7002,
-		"clusterName":                   config.ClusterName == "abé",
-		"transactionMaxParticipants":    config.TransactionMaxParticipants == 10000,
-		"allowAutoSubscriptionCreation": config.AllowAutoSubscriptionCreationEnabled,
-		"allowAutoTopicCreation":        !config.AllowAutoTopicCreation,
-		"dataDir":                       config.DataDir == `c:\data`,
-		"advertisedAddress":             config.AdvertisedAddress == "",
-	} {
-		if !equal {
-			t.Errorf("%s: got %+v", name, config)
-		}
-	}
-	for key, line := range map[string]int{"brokerServicePort": 1, "webServicePort": 3, "clusterName": 4, "dataDir": 9} {
-		if got := report.Origin(key).Line; got != line {
-			t.Errorf("%s is in line %d, want %d", key, got, line)
-		}
-	}
-}
-
-// Java reads properties as ISO-8859-1; a file that is valid UTF-8 means what its author sees.
-func TestFileEncoding(t *testing.T) {
-	for _, text := range []string{"clusterName=caf\xe9", "clusterName=caf\u00e9"} {
-		if config, _ := load(t, Sources{File: write(t, text)}); config.ClusterName != "café" {
-			t.Errorf("%q gives %q", text, config.ClusterName)
-		}
-	}
-}
-
-// FC-38: arithmetic on units cannot wrap; 0 or less is off where Pulsar documents it.
-func TestUnits(t *testing.T) {
-	config, _ := load(t, Sources{Set: []string{
-		"keepAliveIntervalSeconds=-5", "transactionMetaPersistTimeInHour=2562047788015", "transactionMaxTtlMs=9223372036854",
-	}})
-	if config.KeepAlive != -5*time.Second {
-		t.Errorf("keepAliveIntervalSeconds: %v", config.KeepAlive)
-	}
-	if config.TransactionMetaPersistTime < 290*365*24*time.Hour {
-		t.Errorf("transactionMetaPersistTimeInHour wrapped: %v", config.TransactionMetaPersistTime)
-	}
-	if config.TransactionMaxTTL != 9223372036854*time.Millisecond {
-		t.Errorf("transactionMaxTtlMs: %v", config.TransactionMaxTTL)
-	}
-	for _, set := range []string{
-		"transactionMetaPersistTimeInHour=2562047788016", "transactionMetaPersistTimeInHour=0", "transactionMetaPersistTimeInHour=-1",
-		"transactionMetaExpireCheckIntervalInSecond=0", "transactionMetaPersistCount=-1", "transactionMaxTtlMs=0",
-		"maxMessageSize=2147483648", "maxMessageSize=0x10", "maxMessageSize=1 000",
-	} {
-		if got := faults(t, Sources{Set: []string{set}}); len(got) != 1 || got[0].Origin.Kind != Set {
-			t.Errorf("%s: faults %v", set, got)
-		}
-	}
-}
-
 // P-5, C-3: both spellings count; different values within one source are refused; a stronger source wins in any spelling.
 func TestSpellings(t *testing.T) {
 	config, _ := load(t, Sources{File: write(t, "TransactionMetaPersistCount=7\nservicePort=7000")})
@@ -218,62 +150,6 @@ func TestSpellings(t *testing.T) {
 	got := faults(t, Sources{File: write(t, "transactionMetaPersistCount=7\nTransactionMetaPersistCount=8")})
 	if len(got) != 1 || got[0].Origin.Line != 2 {
 		t.Errorf("different values: %v", got)
-	}
-}
-
-// FC-40 and FC-41: which names of the environment count, and that values arrive as they are.
-func TestEnvironment(t *testing.T) {
-	file := write(t, "brokerServicePort=1\n#webServicePort=2\ndataDir=here")
-	config, report := load(t, Sources{File: file, Environ: []string{
-		"PULSAR_PREFIX_brokerServicePort=11",
-		"PULSAR_PREFIX_webServicePort=12",
-		"PULSAR_PREFIX_=nothing",
-		"no equals sign",
-		"PULSAR_PREFIX_dataDir=  a=b #c \"d\" $e \\f\ng é  ",
-		"PULSAR_PREFIX_BROKERSERVICEPORT=13",
-		"PULSAR_PREFIX_someKey=x",
-		"maxMessageSize=1024",
-		"clusterName=bare", "PULSAR_PREFIX_clusterName=prefixed",
-		"notAKey=1", "HOME=/nowhere",
-		"PULSAR_PREFIX_allowAutoTopicCreation=",
-	}})
-	if config.BrokerServicePort != 11 || config.WebServicePort != 12 || config.MaxMessageSize != 1024 || config.ClusterName != "prefixed" {
-		t.Errorf("got %+v", config)
-	}
-	if want := "a=b #c \"d\" $e \\f\ng é"; config.DataDir != want {
-		t.Errorf("dataDir=%q, want %q", config.DataDir, want)
-	}
-	var unknown []string
-	for _, u := range report.Unknown {
-		unknown = append(unknown, u.Key+">"+u.Suggestion)
-	}
-	if got := strings.Join(unknown, " "); got != "BROKERSERVICEPORT>brokerServicePort someKey>" {
-		t.Errorf("unknown: %s", got)
-	}
-	if got := strings.Join(report.Warnings, "\n"); !strings.Contains(got, "environment PULSAR_PREFIX_ names no key") {
-		t.Errorf("warnings: %s", got)
-	}
-	bad := faults(t, Sources{Environ: []string{"PULSAR_PREFIX_webServicePort=http", "PULSAR_PREFIX_brokerServicePort=x"}})
-	if len(bad) != 2 || bad[0].String() != `environment PULSAR_PREFIX_brokerServicePort: brokerServicePort="x": must be a whole number from 0 to 65535` {
-		t.Errorf("a bad value fails as in a file: %v", bad)
-	}
-}
-
-// FC-40: secrets appear in no fault, report or table.
-func TestSecrets(t *testing.T) {
-	const secret = "hush-1234"
-	sources := Sources{
-		File:    write(t, "tokenSecretKey="+secret+"\nbasicAuthConf="+secret+"\nmySecretThing="+secret),
-		Environ: []string{"PULSAR_PREFIX_brokerClientAuthenticationParameters=token:" + secret, "PULSAR_PREFIX_tlsKeyStorePassword=" + secret},
-		Set:     []string{"sslFactoryPluginParams=" + secret, "somePassword=" + secret},
-	}
-	var out strings.Builder
-	err := Check(&out, sources)
-	if err == nil {
-		t.Fatal("authentication keys are refused (C-2)")
-	}
-	if text := out.String() + err.Error(); strings.Contains(text, secret) || strings.Count(text, "***") != 5 {
-		t.Errorf("secret shown, or not five values hidden:\n%s", text)
 	}
 }
 
@@ -324,33 +200,6 @@ func TestMetadataStore(t *testing.T) {
 	}
 }
 
-func TestUnreadable(t *testing.T) {
-	if _, _, err := Load(Sources{File: filepath.Join(t.TempDir(), "absent.conf")}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("absent file: %v", err)
-	}
-	if _, _, err := Load(Sources{File: write(t, strings.Repeat("#\n", maxFileBytes/2+1))}); err == nil {
-		t.Error("a file without end is refused")
-	}
-	if got := faults(t, Sources{Set: []string{"novalue", "=x"}}); len(got) != 2 {
-		t.Errorf("--set without key or value: %v", got)
-	}
-}
-
-// FC-42: the documented default is the effective one when the key is absent. The document is made from the tags.
-func TestMarkdown(t *testing.T) {
-	compareFile(t, filepath.Join("..", "docs", "settings.md"), Markdown())
-	seen := map[string]bool{}
-	for key := range canonicalKeys() {
-		seen[key] = true
-	}
-	for _, k := range notHonoured {
-		if seen[k.key] {
-			t.Errorf("%s is both honoured and not", k.key)
-		}
-		seen[k.key] = true
-	}
-}
-
 // FC-41: the effective configuration can be inspected.
 func TestCheck(t *testing.T) {
 	var out strings.Builder
@@ -383,22 +232,4 @@ func TestLog(t *testing.T) {
 			t.Errorf("want one %s in\n%s", want, out.String())
 		}
 	}
-}
-
-func FuzzParseProperties(f *testing.F) {
-	for _, seed := range []string{"a=b", "a=b\\\n  c", "\\u12", "=", "\ufeffk:v\r\n!c", "a\\", "a=\\u0041\\\\", "\xff=\xfe", "a\\\r\nb=c", "k\f\f v"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		assignments, faults := parseProperties("f", text)
-		lines := strings.Count(string(text), "\n") + strings.Count(string(text), "\r") + 1
-		for _, a := range assignments {
-			if a.key == "" || a.origin.Line < 1 || a.origin.Line > lines {
-				t.Errorf("assignment %+v of %d lines", a, lines)
-			}
-		}
-		if len(assignments)+len(faults) > lines {
-			t.Errorf("%d assignments and %d faults of %d lines", len(assignments), len(faults), lines)
-		}
-	})
 }
