@@ -16,6 +16,7 @@ type abortion struct {
 	txn     *txnbuffer.Transaction
 	left    []ledger.Position // blocks that are not deleted yet; counts only once started
 	started bool
+	done    bool
 	waiters []func(error)
 }
 
@@ -28,18 +29,25 @@ type abortStep struct {
 
 // abort begins to abort t, or joins the abortion that runs.
 func (t *Topic) abort(transaction *txnbuffer.Transaction, done func(error)) *abortion {
-	for _, a := range t.aborts {
-		if a.txn == transaction {
-			a.waiters = append(a.waiters, done)
-			return a
-		}
+	if a := t.aborting[transaction.ID]; a != nil {
+		a.waiters = append(a.waiters, done)
+		return a
 	}
 	a := &abortion{topic: t, txn: transaction, waiters: []func(error){done}}
 	t.aborts = append(t.aborts, a)
+	t.aborting[transaction.ID] = a
 	if !transaction.Known() {
 		t.findBlocks()
 	}
 	return a
+}
+
+// stepAborts adds to g what fits of the abortions, oldest first.
+func (t *Topic) stepAborts(g *group) {
+	t.aborts = slices.DeleteFunc(t.aborts, func(a *abortion) bool { return a.done })
+	for _, a := range t.aborts {
+		a.step(g)
+	}
 }
 
 // step adds deletes to g. Aborts leave half of a group to everybody else.
@@ -67,7 +75,7 @@ func (a *abortion) step(g *group) {
 	g.steps = append(g.steps, &abortStep{a, n, last})
 }
 
-func (s *abortStep) done() {
+func (s *abortStep) perform() {
 	a, t := s.abortion, s.abortion.topic
 	for _, last := range a.left[:s.blocks] {
 		t.cache.abort(a.txn.ID, last)
@@ -78,7 +86,8 @@ func (s *abortStep) done() {
 	}
 	t.buffer.Ended(a.txn.ID)
 	t.dedup.Abort(a.txn.ID)
-	t.aborts = slices.DeleteFunc(t.aborts, func(b *abortion) bool { return a == b })
+	delete(t.aborting, a.txn.ID)
+	a.done = true
 	t.counts.aborted++
 	for _, done := range a.waiters {
 		done(nil)

@@ -129,7 +129,12 @@ func (a *ackItem) prepare(g *group) bool {
 	if a.err != nil || s.gone {
 		return true
 	}
-	if a.inTxn && g.isEnding(a.id) || !g.fits(cursorOps, 24*len(a.holds)) {
+	size := a.size()
+	if size > s.topic.options.MaxMessageSize {
+		a.err = fmt.Errorf("%w: an acknowledgement of %d messages is too large", txn.ErrNotAllowed, len(a.holds))
+		return true
+	}
+	if a.inTxn && g.isEnding(a.id) || !g.fits(cursorOps, size) {
 		return false
 	}
 	switch {
@@ -147,6 +152,18 @@ func (a *ackItem) prepare(g *group) bool {
 		g.touch(s)
 	}
 	return true
+}
+
+// size is about how many bytes the transaction's hold takes.
+func (a *ackItem) size() int {
+	if !a.inTxn {
+		return 0
+	}
+	size := 24 * len(a.holds)
+	for _, hold := range a.holds {
+		size += 8 * len(hold.Acked)
+	}
+	return size
 }
 
 // pend makes the transaction hold what the command names.
@@ -173,7 +190,7 @@ func (a *ackItem) pend(g *group) error {
 		held := g.hold(s, a.id)
 		held.Individual = append(held.Individual, added...)
 	}
-	g.count(0, 24*len(a.holds))
+	g.count(0, a.size())
 	g.require(openRef{a.id, s.hash})
 	return nil
 }

@@ -104,9 +104,8 @@ func crashStory(t *testing.T, n int, applied bool) (reached bool) {
 	}
 	subscribe()
 	send(0, nil, "plain")
-	var inCommitted []ledger.Position
 	for i := range 3 {
-		inCommitted = append(inCommitted, send(uint64(1+i), &committed, fmt.Sprint("c", i)))
+		send(uint64(1+i), &committed, fmt.Sprint("c", i))
 	}
 	for i := range 20 {
 		send(uint64(10+i), &aborted, "a")

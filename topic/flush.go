@@ -47,16 +47,14 @@ func (t *Topic) closedNow() bool { return t.ctx.Err() != nil }
 
 // gather makes the next group, or returns nil if nothing can be done now.
 func (t *Topic) gather() *group {
-	if t.queue.empty() && len(t.aborts) == 0 && len(t.unsaved) == 0 {
+	if t.queue.empty() && len(t.aborting) == 0 && len(t.unsaved) == 0 {
 		return nil
 	}
 	g := newGroup(t)
 	for s := range t.unsaved {
 		s.resume(g)
 	}
-	for _, a := range t.aborts {
-		a.step(g)
-	}
+	t.stepAborts(g)
 	for !t.queue.empty() && t.queue.peek().prepare(g) {
 		g.items = append(g.items, t.queue.peek())
 		t.queue.pop()
@@ -126,7 +124,8 @@ func (g *group) finish() {
 
 // finishCursors writes what changed in the cursors that the group touches, as far as it fits.
 func (g *group) finishCursors() {
-	spare := g.topic.options.MaxTxnOps - g.opCount
+	options := g.topic.options
+	spare := min(options.MaxTxnOps-g.opCount, (options.MaxRequestBytes-requestHeadroom/2-g.bytes)/cursorOpBytes)
 	for s := range g.cursors {
 		changes := s.cursor.Changes(cursorOps - 1 + max(0, spare))
 		spare -= max(0, changes.Ops()-cursorOps)
@@ -202,7 +201,7 @@ func (t *Topic) applied(g *group) {
 		}
 	}
 	for _, step := range g.steps {
-		step.done()
+		step.perform()
 	}
 	for s := range g.cursors {
 		if _, more := t.unsaved[s]; !more {

@@ -71,6 +71,8 @@ const (
 	fixedOps = 2
 	// cursorOps are kept free for the cursor of each subscription that a group touches.
 	cursorOps = 8
+	// cursorOpBytes is about what such an operation takes at most: a bucket, or a batch of a thousand messages.
+	cursorOpBytes = 400
 	// maxBlockBytes bounds a block of more than one entry, so that a reader gets what it asks for in small pieces.
 	maxBlockBytes = 256 << 10
 	// opBytes is about what an operation takes beside its value.

@@ -48,7 +48,7 @@ func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64
 		log:   ts.options.Log.With().Str("topic", name.String()).Logger(),
 		fence: fence, ledger: uint64(fence),
 		buffer: txnbuffer.New(), dedup: dedup.New(false),
-		unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
+		aborting: make(map[txn.ID]*abortion), unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
 		producers: make(map[string]*producer), subscriptions: make(map[string]*subscription), creating: make(map[string]bool),
 	}
 	t.hash = t.participant().Hash()

@@ -22,14 +22,15 @@ type registration struct {
 func (t *Topic) setAside(items []item, missing map[openRef]bool) {
 	var back []item
 	started := make(map[openRef]*registration)
+	held := make(map[*producer][]*sendItem)
 	for _, it := range items {
 		switch it := it.(type) {
 		case *sendItem:
 			if ref, depends := it.open(); depends && missing[ref] {
 				t.unproven(it, ref, started)
 			}
-			if it.waiting || it.producer.parked() {
-				it.producer.held = append(it.producer.held, it)
+			if it.waiting || held[it.producer] != nil {
+				held[it.producer] = append(held[it.producer], it)
 				continue
 			}
 		case *ackItem:
@@ -39,21 +40,27 @@ func (t *Topic) setAside(items []item, missing map[openRef]bool) {
 		}
 		back = append(back, it)
 	}
-	for _, it := range items {
-		if s, is := it.(*sendItem); is && s.waiting {
-			t.hold(s.producer)
-		}
-	}
+	t.hold(held)
 	t.queue.pushFront(back)
 	for _, r := range started {
 		r.ask()
 	}
 }
 
-// hold moves the sends of a producer that wait in the queue behind those that it holds.
-func (t *Topic) hold(p *producer) {
-	for _, it := range t.queue.take(func(it item) bool { s, is := it.(*sendItem); return is && s.producer == p }) {
-		p.held = append(p.held, it.(*sendItem))
+// hold makes producers hold sends, then those that wait in the queue, then those that they held already: that is their order.
+// What a detached producer would hold is dropped: it got no receipt, and its client sends it again.
+func (t *Topic) hold(held map[*producer][]*sendItem) {
+	if len(held) == 0 {
+		return
+	}
+	for _, it := range t.queue.take(func(it item) bool { s, is := it.(*sendItem); return is && held[s.producer] != nil }) {
+		s := it.(*sendItem)
+		held[s.producer] = append(held[s.producer], s)
+	}
+	for p, sends := range held {
+		if p.attached {
+			p.held = append(sends, p.held...)
+		}
 	}
 }
 
@@ -119,13 +126,12 @@ func (r *registration) answered(err error) {
 		return
 	}
 	delete(t.asking, r.ref)
-	var ready []item
 	for _, a := range r.acks {
 		a.asked = true
 		if err != nil {
 			a.err = refusal(r.ref.id, err)
 		}
-		ready = append(ready, a)
+		t.queue.push(a)
 	}
 	for _, s := range r.sends {
 		s.asked, s.waiting = true, false
@@ -133,10 +139,12 @@ func (r *registration) answered(err error) {
 			s.refuse(refusal(r.ref.id, err))
 		}
 	}
+	// What a producer holds came behind everything of it that is in the queue.
 	for _, s := range r.sends {
-		ready = append(ready, s.producer.release()...)
+		for _, ready := range s.producer.release() {
+			t.queue.push(ready)
+		}
 	}
-	t.queue.pushFront(ready)
 }
 
 func (r *registration) fail(err error) {

@@ -135,6 +135,9 @@ func (s *subscription) saved() {
 	for _, a := range waiting {
 		a.answer(nil)
 	}
+	if !s.durable {
+		s.cursor.Forget()
+	}
 	s.pruneSizes()
 }
 

@@ -41,13 +41,14 @@ type Topic struct {
 	dedup *dedup.State
 	cache cache
 
-	queue   queue
-	writing *group
-	aborts  []*abortion
-	unsaved map[*subscription]struct{} // cursors that need another group
-	asking  map[openRef]*registration
-	finding bool // the blocks of restored transactions are being looked for
-	groups  uint64
+	queue    queue
+	writing  *group
+	aborts   []*abortion // in order
+	aborting map[txn.ID]*abortion
+	unsaved  map[*subscription]struct{} // cursors that need another group
+	asking   map[openRef]*registration
+	finding  bool // the blocks of restored transactions are being looked for
+	groups   uint64
 
 	producers     map[string]*producer
 	subscriptions map[string]*subscription
@@ -101,7 +102,7 @@ func (t *Topic) round() {
 		s.dispatch()
 	}
 	t.evict()
-	if t.draining != nil && t.writing == nil && t.queue.empty() && len(t.aborts) == 0 {
+	if t.draining != nil && t.writing == nil && t.queue.empty() && len(t.aborting) == 0 {
 		t.shut(txn.ErrNotReady)
 	}
 }
@@ -152,7 +153,7 @@ func (t *Topic) shut(err error) {
 	for s := range t.unsaved {
 		s.fail(err)
 	}
-	for _, a := range t.aborts {
+	for _, a := range t.aborting {
 		a.fail(err)
 	}
 	for _, r := range t.asking {

@@ -144,6 +144,39 @@ func TestRefusedSendAffectsNoOther(t *testing.T) {
 	c.wantNothing(w, "a")
 }
 
+// TestAnswersStayInOrder: many transactions of one producer, registered or not, open or ended, at any time.
+func TestAnswersStayInOrder(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	var ids []txn.ID
+	for range 6 {
+		ids = append(ids, w.coord.begin())
+	}
+	const sends = 400
+	for i := range uint64(sends) {
+		switch n := rand.IntN(8); {
+		case n == 7:
+			p.Send(message(i, "plain"))
+		case n == 6 && len(ids) > 1 && rand.IntN(10) == 0:
+			w.coord.decide(t, ids[0])
+			ids = append(ids[1:], w.coord.begin())
+			fallthrough
+		default:
+			p.Send(inTxn(ids[rand.IntN(len(ids))], message(i, "t")))
+		}
+	}
+	last := ledger.Position{}
+	for i := range uint64(sends) {
+		r := p.receipt()
+		if r.sequence != i || r.err == nil && !last.Before(r.position) {
+			t.Fatalf("answer %d: %+v behind position %v", i, r, last)
+		}
+		if r.err == nil {
+			last = r.position
+		}
+	}
+}
+
 // TestLateSendDropped: transactionLateSendPolicy=drop gives a receipt and stores nothing.
 func TestLateSendDropped(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.LateSend = LateDrop })
@@ -605,6 +638,54 @@ func TestResentInTransaction(t *testing.T) {
 	p.send(inTxn(id, message(5, "five again")))
 	w.end(id, txn.Commit, "a", "")
 	w.subscribe("a", "s", earliest).want("five again")
+}
+
+// TestEndOfBoth: the ends of one transaction on a topic and on its subscription arrive together, in either order.
+func TestEndOfBoth(t *testing.T) {
+	for _, action := range []txn.Action{txn.Commit, txn.Abort} {
+		for _, topicFirst := range []bool{false, true} {
+			w := newWorld(t)
+			p := w.produce("a")
+			c := w.subscribe("a", "s", shared)
+			at := p.send(message(0, "in"))
+			c.want("in")
+			id := w.coord.begin()
+			if err := c.ackIn(id, at); err != nil {
+				t.Fatal(err)
+			}
+			p.send(inTxn(id, message(1, "out")))
+			w.coord.decide(t, id)
+			on := []txn.Participant{{Topic: parse(t, "a").String(), Subscription: "s", Kind: txn.AckedSubscription}, {Topic: parse(t, "a").String()}}
+			if topicFirst {
+				on[0], on[1] = on[1], on[0]
+			}
+			done := make(chan error, 2)
+			loaded := w.topics.loaded(parse(t, "a").String())
+			loaded.ask(func(bool) { // so that both wait when the group is made
+				for _, participant := range on {
+					w.topics.EndTxn(context.Background(), id, participant, action, 0, func(err error) { done <- err })
+				}
+			})
+			for range on {
+				if err := wait(t, done); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := []string{"in"}
+			if action == txn.Commit {
+				want = []string{"out"}
+			}
+			c.want(want...)
+			if s := w.topics.Stats(context.Background())[0]; s.PendingAckEntries != 0 || s.TransactionsOpen != 0 {
+				t.Fatalf("%v: left behind: %+v", action, s)
+			}
+			if n := w.keysUnder(loaded.keys.TxnPrefix()) + w.keysUnder(loaded.keys.Subscription(0).PendingPrefix(id)); n != 0 {
+				t.Fatalf("%v: %d keys of the transaction are left", action, n)
+			}
+			w.restart()
+			w.subscribe("a", "s", shared).want(want...)
+		}
+	}
 }
 
 // TestUnregisteredParticipant: the coordinator is asked once, then the commands go through.
