@@ -57,6 +57,9 @@ func (c *Coordinator) load(ctx context.Context, term Term) (*session, error) {
 	return s, nil
 }
 
+// keptLetters is how many letters the mailbox keeps memory for: a burst has more.
+const keptLetters = 4096
+
 // clockTolerance is how far the clock may be behind the ids already used before an operator hears of it.
 const clockTolerance = time.Minute
 
@@ -111,7 +114,7 @@ func (s *session) await(ctx context.Context) error {
 		case <-s.timer.C:
 		}
 	}
-	s.batch = s.c.mail.take(s.spare[:0])
+	s.batch = s.c.mail.take(s.spare)
 	s.spare = nil
 	return nil
 }
@@ -135,12 +138,13 @@ func (s *session) step() {
 		s.machine.Step(millis, s.address(&s.batch[n]))
 		n++
 	}
-	rest := s.batch[n:]
-	if len(rest) == 0 {
-		clear(s.batch)
-		s.spare, s.batch = s.batch[:0], nil
-	} else {
-		s.batch = rest
+	clear(s.batch[:n])
+	s.batch = s.batch[n:]
+	if len(s.batch) == 0 {
+		if cap(s.batch) <= keptLetters {
+			s.spare = s.batch
+		}
+		s.batch = nil
 	}
 	expire := !now.Before(s.expire)
 	if expire {

@@ -250,6 +250,25 @@ func TestStatus(t *testing.T) {
 	})
 }
 
+// TestForgetting: outcomes leave memory in passes of their own, without a client (P-24).
+func TestForgetting(t *testing.T) {
+	inBubble(t, func(r *rig) { r.opts.Machine.Preserver.Retention = time.Hour.Milliseconds() }, func(t *testing.T, r *rig) {
+		for range 3 {
+			r.askEnd(r.open(time.Hour), txn.Commit).want("END", nil)
+		}
+		time.Sleep(59 * time.Minute)
+		synctest.Wait()
+		if n := r.group.Statuses()[0].Outcomes; n != 3 {
+			t.Errorf("%d outcomes before their time, want 3", n)
+		}
+		time.Sleep(time.Minute + r.opts.ExpireInterval)
+		synctest.Wait()
+		if n := r.group.Statuses()[0].Outcomes; n != 0 {
+			t.Errorf("%d outcomes are left, want 0", n)
+		}
+	})
+}
+
 // TestEvents: every event is told once, with what it is about.
 func TestEvents(t *testing.T) {
 	var created, ended, timedOut, expired, contrary, rejected, began int
