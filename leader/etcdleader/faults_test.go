@@ -213,3 +213,27 @@ func TestLeaseIsRenewed(t *testing.T) {
 		t.Error("a lease below a second was accepted")
 	}
 }
+
+// Of two contenders that both found the seat free, one takes it.
+func TestSeatTakenMeanwhile(t *testing.T) {
+	client, late := newFaulty(t, etcdleader.Options{})
+	quick, err := etcdleader.New(client.Client, etcdtest.Space, etcdleader.Options{}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(quick.Close)
+	var taken *etcdleader.Term
+	client.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		client.set(nil)
+		taken = win(t, quick)
+		return commit()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if term, err := late.Win(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("term %v, %v beside that of another contender", term, err)
+	}
+	if !holds(t, client.Client, taken) {
+		t.Error("the term of the first was ended")
+	}
+}
