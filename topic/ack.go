@@ -109,14 +109,14 @@ func (s *subscription) resolve(ids []*pulsarproto.MessageIdData, holds []pending
 
 // storedSize returns the size of the batch at p; 1 if nothing is stored there any more.
 func (t *Topic) storedSize(p, end ledger.Position) (int, error) {
-	got, err := t.store.entries(t.ctx, t.keys, p, end, 1)
+	entries, _, err := t.store.blocks(t.ctx, t.keys, p, end, 1)
 	if err != nil {
 		return 0, fmt.Errorf("size of batch %v: %w", p, err)
 	}
-	if len(got.entries) == 0 || got.entries[0].Position != p {
+	if len(entries) == 0 || entries[0].Position != p {
 		return 1, nil
 	}
-	return got.entries[0].BatchSize(), nil
+	return entries[0].BatchSize(), nil
 }
 
 // open returns the open key that the acknowledgement depends on.

@@ -8,10 +8,17 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// cacheBudget is what the caches of all topics share.
+// cacheBudget is what the caches of all topics share with what their subscriptions read ahead.
 type cacheBudget struct {
 	limit int64
 	used  atomic.Int64
+}
+
+// relieve drops what s has read ahead and nobody takes, if there is too much of it.
+func (b *cacheBudget) relieve(s *subscription) {
+	if s.ahead.bytes > 0 && b.used.Load() > b.limit {
+		s.setAhead(page{})
+	}
 }
 
 // cache is the newest entries of a topic, without a gap: all there are from from on. The slots of aborted entries stay, empty.

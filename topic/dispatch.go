@@ -16,6 +16,7 @@ func (s *subscription) dispatch() {
 	for {
 		c := s.receiver()
 		if c == nil {
+			s.topic.cache.budget.relieve(s)
 			return
 		}
 		e, indexes, found := s.nextEntry()
@@ -69,8 +70,8 @@ func (c *consumer) deliver(e *ledger.Entry, indexes ledger.Bits) {
 	c.client.Message(d)
 }
 
-// nextEntry returns the next entry that may be delivered, and the indexes of it if not all. What is acknowledged, pending or
-// a marker is passed over and costs nobody permits (FC-23).
+// nextEntry returns the next entry that may be delivered, and the indexes of it if not all. What is acknowledged or
+// pending is passed over and costs nobody permits (FC-23).
 func (s *subscription) nextEntry() (e *ledger.Entry, indexes ledger.Bits, found bool) {
 	for {
 		e, found = s.nextAgain()
@@ -138,9 +139,6 @@ func (s *subscription) due(e *ledger.Entry) (indexes ledger.Bits, due bool) {
 	p := e.Position
 	restricted, isRestricted := s.given[p]
 	delete(s.given, p)
-	if e.IsMarker {
-		s.cursor.Void(ledger.One(p))
-	}
 	if s.cursor.Done(p) {
 		return nil, false
 	}
@@ -187,11 +185,7 @@ func (s *subscription) lookup(at ledger.Position) (e *ledger.Entry, to ledger.Po
 }
 
 const (
-	// firstReadKeys is the number of blocks that a subscription reads first, when it does not know their size.
-	firstReadKeys = 4
-	// mostReadKeys bounds the number of blocks of one read.
-	mostReadKeys = 512
-	// readBytes is the size of payloads that a read aims at.
+	// readBytes is about how much a subscription reads ahead.
 	readBytes = 512 << 10
 	// retryRead is the pause after a read that failed.
 	retryRead = time.Second
@@ -204,9 +198,9 @@ func (s *subscription) readAhead(at, limit ledger.Position) {
 		return
 	}
 	s.reading = true
-	t, keys := s.topic, s.keysPer
+	t := s.topic
 	t.async(func() {
-		got, err := t.store.entries(t.ctx, t.keys, at, limit, keys)
+		got, err := t.store.page(t.ctx, t.keys, at, limit, readBytes)
 		if err != nil && t.ctx.Err() == nil {
 			t.log.Warn().Err(err).Str("sub", s.name).Msg("entries cannot be read, tried again later")
 			select {
@@ -216,23 +210,15 @@ func (s *subscription) readAhead(at, limit ledger.Position) {
 		}
 		t.post(func(alive bool) {
 			s.reading = false
-			if alive && err == nil {
-				s.took(got)
+			if alive && err == nil && !s.gone {
+				s.setAhead(got)
 			}
 		})
 	})
 }
 
-func (s *subscription) took(got page) {
+// setAhead keeps what was read, on the budget of the caches.
+func (s *subscription) setAhead(got page) {
+	s.topic.cache.budget.used.Add(int64(got.bytes - s.ahead.bytes))
 	s.ahead = got
-	bytes := 0
-	for i := range got.entries {
-		bytes += len(got.entries[i].Payload) + slotOverhead
-	}
-	switch {
-	case bytes > readBytes:
-		s.keysPer = max(1, s.keysPer/2)
-	case bytes < readBytes/2:
-		s.keysPer = min(mostReadKeys, s.keysPer*2)
-	}
 }

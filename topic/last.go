@@ -89,14 +89,12 @@ func (s store) lastEntry(ctx context.Context, keys keyspace.Topic, ledgers []ext
 		if !found {
 			continue
 		}
-		got, err := s.entries(ctx, keys, last, last.Next(), 1)
+		entries, _, err := s.blocks(ctx, keys, last, last.Next(), 1)
 		if err != nil {
 			return nil, err
 		}
-		for j := len(got.entries) - 1; j >= 0; j-- {
-			if !got.entries[j].IsMarker {
-				return &got.entries[j], nil
-			}
+		if len(entries) > 0 {
+			return &entries[0], nil
 		}
 	}
 	return nil, nil
@@ -157,11 +155,11 @@ func (s store) publishedAt(ctx context.Context, keys keyspace.Topic, ledgers []e
 		// read returns the first block at or behind an entry id of the ledger.
 		read := func(entry uint64) []ledger.Entry {
 			end := ledger.Position{Ledger: x.ledger, Entry: x.end}
-			got, err := s.entries(ctx, keys, ledger.Position{Ledger: x.ledger, Entry: entry}, end, 1)
+			entries, _, err := s.blocks(ctx, keys, ledger.Position{Ledger: x.ledger, Entry: entry}, end, 1)
 			if err != nil {
 				failed = err
 			}
-			return got.entries
+			return entries
 		}
 		at := sort.Search(int(x.end), func(entry int) bool {
 			entries := read(uint64(entry))

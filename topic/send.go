@@ -30,9 +30,12 @@ type sendItem struct {
 // check refuses what can be refused without looking at anything else.
 func (s *sendItem) check() {
 	options := s.producer.topic.options
-	if len(s.msg.Payload) > options.MaxMessageSize {
-		s.err = fmt.Errorf("%w: message of %d bytes, at most %d", txn.ErrNotAllowed, len(s.msg.Payload), options.MaxMessageSize)
-	} else if options.Admit != nil {
+	switch size := len(s.msg.Payload); {
+	case size > options.MaxMessageSize:
+		s.err = fmt.Errorf("%w: message of %d bytes, at most %d", txn.ErrNotAllowed, size, options.MaxMessageSize)
+	case s.msg.Marker:
+		s.err = fmt.Errorf("%w: markers are written by the broker only", txn.ErrNotAllowed)
+	case options.Admit != nil:
 		s.err = options.Admit()
 	}
 }
@@ -97,7 +100,7 @@ func (s *sendItem) highest() uint64 { return max(s.msg.SequenceID, s.msg.Highest
 
 func (s *sendItem) entry(p ledger.Position) ledger.Entry {
 	e := ledger.Entry{
-		Position: p, Txn: s.msg.Txn, InTxn: s.msg.InTxn, IsMarker: s.msg.Marker, IsChunk: s.msg.IsChunk,
+		Position: p, Txn: s.msg.Txn, InTxn: s.msg.InTxn, IsChunk: s.msg.IsChunk,
 		SequenceID: s.msg.SequenceID, HighestSequenceID: s.highest(), NumMessages: uint32(max(1, s.msg.NumMessages)),
 		Producer: s.producer.name, Payload: s.msg.Payload,
 	}

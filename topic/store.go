@@ -75,31 +75,58 @@ func (s store) scanPrefix(ctx context.Context, prefix string, visit func(key, va
 type page struct {
 	ledger.Range
 	entries []ledger.Entry
+	bytes   int
 }
 
-// entries reads blocks from the first one that reaches from, up to maxKeys of them, and nothing at or behind limit.
-func (s store) entries(ctx context.Context, keys keyspace.Topic, from, limit ledger.Position, maxKeys int64) (page, error) {
-	key := keys.Entries(from.Ledger, from.Entry)
-	got, err := s.get(ctx, key, clientv3.WithRange(keys.Entries(limit.Ledger, limit.Entry)), clientv3.WithLimit(maxKeys))
-	if err != nil {
-		return page{}, err
-	}
+const (
+	// firstReadKeys is the number of blocks that a page reads first: their size is not known.
+	firstReadKeys = 4
+	// mostReadKeys bounds the number of blocks of one read. It grows to that by doubling, while blocks are small.
+	mostReadKeys = 32
+)
+
+// page reads entries from from on, until maxBytes are read, and nothing at or behind limit.
+func (s store) page(ctx context.Context, keys keyspace.Topic, from, limit ledger.Position, maxBytes int) (page, error) {
 	out := page{Range: ledger.Range{From: from, To: limit}}
-	for _, kv := range got.Kvs {
-		block, err := decodeBlock(keys, kv.Key, kv.Value)
+	for n := int64(firstReadKeys); ; n = min(2*n, mostReadKeys) {
+		entries, more, err := s.blocks(ctx, keys, from, limit, n)
 		if err != nil {
 			return page{}, err
 		}
+		for i := range entries {
+			out.bytes += len(entries[i].Payload) + slotOverhead
+		}
+		out.entries = append(out.entries, entries...)
+		if !more || len(entries) == 0 {
+			return out, nil
+		}
+		from = entries[len(entries)-1].Position.Next()
+		if out.bytes >= maxBytes/2 {
+			out.To = from
+			return out, nil
+		}
+	}
+}
+
+// blocks reads the entries at or behind from of the first n blocks that reach from, and nothing at or behind limit.
+func (s store) blocks(ctx context.Context, keys keyspace.Topic, from, limit ledger.Position, n int64) (entries []ledger.Entry, more bool, err error) {
+	key := keys.Entries(from.Ledger, from.Entry)
+	got, err := s.get(ctx, key, clientv3.WithRange(keys.Entries(limit.Ledger, limit.Entry)), clientv3.WithLimit(n))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, kv := range got.Kvs {
+		block, err := decodeBlock(keys, kv.Key, kv.Value)
+		if err != nil {
+			return nil, false, err
+		}
 		for i := range block.Entries {
 			if !block.Entries[i].Position.Before(from) {
-				out.entries = append(out.entries, block.Entries[i])
+				entries = append(entries, block.Entries[i])
 			}
 		}
 	}
-	if got.More && len(out.entries) > 0 {
-		out.To = out.entries[len(out.entries)-1].Position.Next()
-	}
-	return out, nil
+	return entries, got.More, nil
 }
 
 func decodeBlock(keys keyspace.Topic, key, value []byte) (ledger.Block, error) {

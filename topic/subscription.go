@@ -44,12 +44,11 @@ type subscription struct {
 
 	ahead   page // entries read from the store
 	reading bool
-	keysPer int64 // keys that one read asks for
 }
 
 func (t *Topic) newSubscription(name string, durable bool, c *cursor.Cursor) *subscription {
 	s := &subscription{
-		topic: t, name: name, durable: durable, cursor: c, pending: pendingack.New(), read: c.Frontier(), keysPer: firstReadKeys,
+		topic: t, name: name, durable: durable, cursor: c, pending: pendingack.New(), read: c.Frontier(),
 		given: make(map[ledger.Position]ledger.Bits), redelivered: make(map[ledger.Position]uint32), sizes: make(map[ledger.Position]int),
 	}
 	s.hash = s.participant().Hash()
@@ -202,7 +201,7 @@ func (s *subscription) rewind() {
 	s.read = s.cursor.Frontier()
 	s.redeliver.Clear()
 	clear(s.given)
-	s.ahead = page{}
+	s.setAhead(page{})
 }
 
 // batchSize returns the size of a batch that was delivered or is in the cache, and 0 if it is not known.
@@ -248,7 +247,7 @@ func (s *subscription) remove(c *consumer) {
 		}
 		c.unacked = nil
 		if len(s.consumers) == 0 {
-			s.ahead = page{}
+			s.setAhead(page{})
 		}
 	} else {
 		s.elect()

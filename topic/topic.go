@@ -140,6 +140,7 @@ func (t *Topic) shut(err error) {
 		p.client.Disconnect()
 	}
 	for _, s := range t.subscriptions {
+		s.setAhead(page{})
 		for _, c := range s.consumers {
 			c.attached = false
 			c.client.Disconnect()

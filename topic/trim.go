@@ -27,6 +27,9 @@ const trimEntries = 4096
 // tick looks after what time changes.
 func (t *Topic) tick() {
 	for name, s := range t.subscriptions {
+		if s.receiver() == nil {
+			s.setAhead(page{}) // nobody takes it
+		}
 		if !s.durable && len(s.consumers) == 0 && !s.seeking {
 			s.gone = true
 			delete(t.subscriptions, name)

@@ -15,7 +15,6 @@ type Entry struct {
 	Txn               txn.ID
 	InTxn             bool
 	IsBatch           bool // the metadata has num_messages_in_batch, be it 1
-	IsMarker          bool
 	IsChunk           bool
 	SequenceID        uint64
 	HighestSequenceID uint64
@@ -41,9 +40,8 @@ const (
 
 	blockInTxn = 1
 
-	entryBatch  = 1
-	entryMarker = 2
-	entryChunk  = 4
+	entryBatch = 1
+	entryChunk = 2
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -82,9 +80,6 @@ func (e *Entry) append(out []byte) []byte {
 	var flags byte
 	if e.IsBatch {
 		flags |= entryBatch
-	}
-	if e.IsMarker {
-		flags |= entryMarker
 	}
 	if e.IsChunk {
 		flags |= entryChunk
@@ -180,7 +175,7 @@ func (r *reader) entry() Entry {
 	if flags == nil {
 		return e
 	}
-	e.IsBatch, e.IsMarker, e.IsChunk = flags[0]&entryBatch != 0, flags[0]&entryMarker != 0, flags[0]&entryChunk != 0
+	e.IsBatch, e.IsChunk = flags[0]&entryBatch != 0, flags[0]&entryChunk != 0
 	e.SequenceID = r.uvarint()
 	e.HighestSequenceID = r.uvarint()
 	e.NumMessages = uint32(r.uvarint())

@@ -13,7 +13,7 @@ func sampleBlocks() []Block {
 		{Written: 5, Entries: []Entry{{Payload: []byte("x"), NumMessages: 1}}},
 		{Written: 1 << 40, InTxn: true, Txn: txn.ID{Most: 3, Least: 1 << 60}, Entries: []Entry{
 			{Producer: "p", SequenceID: 1, HighestSequenceID: 4, NumMessages: 4, PublishTime: 1700000000000, IsBatch: true, Payload: bytes.Repeat([]byte("ab"), 500)},
-			{Producer: "standalone-0-1", SequenceID: 1 << 63, NumMessages: 1, IsChunk: true, IsMarker: true},
+			{Producer: "standalone-0-1", SequenceID: 1 << 63, NumMessages: 1, IsChunk: true},
 		}},
 	}
 }

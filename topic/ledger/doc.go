@@ -17,7 +17,7 @@
 //	uvarint  milliseconds since the epoch at which the block was written
 //	uvarint  number of entries
 //	entries, each:
-//	  byte     flags: 1 batch, 2 marker, 4 chunk
+//	  byte     flags: 1 batch, 2 chunk
 //	  uvarint  sequence id
 //	  uvarint  highest sequence id
 //	  uvarint  number of messages
