@@ -212,7 +212,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 		return err
 	}
 	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
-		Coordinators: &coordinators{s.group}, Topics: s.topics, Lookup: where,
+		Coordinators: &coordinators{s.group}, Topics: &checkedTopics{s.topics, s.group}, Lookup: where,
 	})
 	s.onClose(s.connections.Close)
 	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)
