@@ -80,7 +80,7 @@ func (l *load) fillLog(ctx context.Context) error {
 	answers := make(chan error, width)
 	for ctx.Err() == nil {
 		for range width {
-			client.Start(wireclient.NewTxn(0, 60_000, ""), func(answer *pulsarproto.BaseCommand, err error) {
+			client.Start(wireclient.NewTxn(0, uint64(l.longestTTL.Milliseconds()), ""), func(answer *pulsarproto.BaseCommand, err error) {
 				if err == nil {
 					err = wireclient.ErrorOf(answer)
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
@@ -30,8 +31,8 @@ func (w *officialWorker) session(ctx context.Context) error {
 		return err
 	}
 	w.client, w.producers = client, nil
-	// The client's calls know no context. One that outlives the session ends with the client.
-	defer func() { _ = bounded(context.WithoutCancel(ctx), func() error { client.Close(); return nil }) }()
+	// A consumer that stayed would keep messages from whoever looks what is left.
+	defer client.Close()
 	if err := bounded(ctx, w.attach); err != nil {
 		return err
 	}
@@ -43,9 +44,12 @@ func (w *officialWorker) session(ctx context.Context) error {
 	return nil
 }
 
+// officialTime bounds one operation of the official client; its Close waits for those under way.
+const officialTime = 5 * time.Second
+
 func newOfficialClient(addr string) (pulsar.Client, error) {
 	return pulsar.NewClient(pulsar.ClientOptions{
-		URL: "pulsar://" + addr, EnableTransaction: true, OperationTimeout: requestTime, ConnectionTimeout: requestTime,
+		URL: "pulsar://" + addr, EnableTransaction: true, OperationTimeout: officialTime, ConnectionTimeout: officialTime,
 		Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler)),
 	})
 }
@@ -68,7 +72,7 @@ func (w *officialWorker) attach() (err error) {
 	return nil
 }
 
-// bounded runs f for requestTime at most. f goes on alone after that.
+// bounded runs f, which knows no context, for requestTime at most. After that f goes on alone and ends with the client.
 func bounded(ctx context.Context, f func() error) error {
 	ctx, cancel := request(ctx)
 	defer cancel()

@@ -96,6 +96,11 @@ type recorder struct {
 
 func (r *recorder) Txn(context.Context) clientv3.Txn { return &recorded{recorder: r} }
 
+func (r *recorder) Put(_ context.Context, key, value string, _ ...clientv3.OpOption) (*clientv3.PutResponse, error) {
+	r.applied <- kindsOf([]clientv3.Op{clientv3.OpPut(key, value)})
+	return &clientv3.PutResponse{}, nil
+}
+
 type recorded struct {
 	recorder *recorder
 	ops      []clientv3.Op
@@ -146,6 +151,22 @@ func TestDies(t *testing.T) {
 		if got := len(store.applied); got != c.applied {
 			t.Errorf("%s: %d effects happened, want %d", c.rule, got, c.applied)
 		}
+	}
+}
+
+func TestDiesAtPut(t *testing.T) {
+	kv, store := wrapped(t, "before:TOPIC_LOAD:1")
+	load := func() {
+		if _, err := kv.Put(t.Context(), topic.Owner(), ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if by := died(load); by == nil || len(store.applied) != 0 {
+		t.Errorf("met %v after %d effects", by, len(store.applied))
+	}
+	load()
+	if len(store.applied) != 1 {
+		t.Errorf("%d effects behind the rule", len(store.applied))
 	}
 }
 

@@ -57,10 +57,17 @@ type promise struct {
 }
 
 func (c *client) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	kinds := kindsOf([]clientv3.Op{clientv3.OpGet(key, opts...)})
-	met := c.meeting(kinds)
+	met := c.meeting(kindsOf([]clientv3.Op{clientv3.OpGet(key, opts...)}))
 	c.dieAt(met, before)
 	response, err := c.KV.Get(ctx, key, opts...)
+	c.dieAt(met, after)
+	return response, err
+}
+
+func (c *client) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
+	met := c.meeting(kindsOf([]clientv3.Op{clientv3.OpPut(key, value, opts...)}))
+	c.dieAt(met, before)
+	response, err := c.KV.Put(ctx, key, value, opts...)
 	c.dieAt(met, after)
 	return response, err
 }
