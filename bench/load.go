@@ -35,6 +35,11 @@ type measured struct {
 
 func (m measured) rate() float64 { return float64(m.count) / m.took.Seconds() }
 
+func (m *measured) add(more measured) {
+	m.count += more.count
+	m.took += more.took
+}
+
 // running is a load under way.
 type running struct {
 	load    *load

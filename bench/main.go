@@ -24,8 +24,6 @@ import (
 type suite struct {
 	binary string // the product, built
 	long   bool
-
-	newEndRate, sendRate float64 // ours, for comparison with others; 0: not measured yet
 }
 
 // rows are the measurements, in the order of the table.

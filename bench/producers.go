@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -19,6 +20,26 @@ type producers struct {
 	clients    int
 	topic      func(client int) string
 	payload    []byte
+}
+
+const (
+	goClients    = 64
+	payloadBytes = 100
+)
+
+func onOneTopic(serviceURL string) *producers {
+	return &producers{
+		serviceURL: serviceURL, clients: goClients, payload: make([]byte, payloadBytes),
+		topic: func(int) string { return "persistent://public/default/bench" },
+	}
+}
+
+// onManyTopics gives each client a topic of its own.
+func onManyTopics(serviceURL string) *producers {
+	return &producers{
+		serviceURL: serviceURL, clients: goClients, payload: make([]byte, payloadBytes),
+		topic: func(i int) string { return fmt.Sprintf("persistent://public/default/bench-%d", i) },
+	}
 }
 
 // produced is one client's part.

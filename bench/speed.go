@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -13,15 +11,12 @@ import (
 )
 
 const (
-	inFlight  = 256
-	goClients = 64
+	inFlight = 256
 	// measuredTime is how long a rate is measured, longTime how long that of NEW+END in the long mode, in which a log is
 	// cleaned, outcomes are evicted and history is compacted.
 	measuredTime = 10 * time.Second
 	longTime     = time.Minute
 	warmUp       = 2 * time.Second
-	// pulsarWarmUp is what a Java process needs more.
-	pulsarWarmUp = 10 * time.Second
 )
 
 // newEndAtOnce is NEW+END COMMIT with 256 in flight on one connection, in turns with the store's ceilings.
@@ -39,7 +34,6 @@ func newEndAtOnce(ctx context.Context, s *suite) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.newEndRate = t.rate()
 	a, b := float64(t.count)/t.replay.Seconds(), float64(t.count)/t.puts.Seconds()
 	return []line{
 		figure("NEW+END, 256 in flight", t.rate(), "txn/s").compared(ceiling{"A: its etcd transactions replayed", a}).ratioAtLeast(0.5),
@@ -70,8 +64,7 @@ func (t *turns) take(ctx context.Context, l *local, c *wireclient.Conn, a, b *ba
 		if _, stopErr := r.stop(); rampErr != nil || err != nil || stopErr != nil {
 			return errors.Join(rampErr, err, stopErr)
 		}
-		t.count += m.count
-		t.took += m.took
+		t.add(m)
 		if err := t.bare(ctx, a, b, recorded); err != nil {
 			return err
 		}
@@ -157,22 +150,16 @@ func median(all []time.Duration) time.Duration {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // sendByClients is NEW+SEND+END with 64 official Go clients on one topic.
-func sendByClients(ctx context.Context, s *suite) ([]line, error) {
-	m, err := s.measureSend(ctx, func(int) string { return "persistent://public/default/bench" })
+func sendByClients(ctx context.Context, _ *suite) ([]line, error) {
+	var m measured
+	err := withLocal(ctx, nil, func(l *local, _ *wireclient.Conn) (err error) {
+		m, err = onOneTopic(l.ServiceURL()).runFor(ctx, warmUp, measuredTime)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.sendRate = m.rate()
 	return []line{figure("NEW+SEND+END, 64 Go clients, 1 topic", m.rate(), "txn/s")}, nil
-}
-
-func (s *suite) measureSend(ctx context.Context, topic func(int) string) (m measured, err error) {
-	err = withLocal(ctx, nil, func(l *local, _ *wireclient.Conn) error {
-		p := producers{serviceURL: l.ServiceURL(), clients: goClients, topic: topic, payload: make([]byte, 100)}
-		m, err = p.runFor(ctx, warmUp, measuredTime)
-		return err
-	})
-	return m, err
 }
 
 // endRepeated is END_TXN COMMIT on transactions that were committed before.
@@ -211,63 +198,4 @@ func commit(c *wireclient.Conn, n int) ([]txn.ID, error) {
 	}}
 	_, err := l.start().wait()
 	return ids, err
-}
-
-// besidePulsar compares with a real Pulsar: its defaults, and its batched transaction log.
-func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
-	if os.Getenv(pulsarStart) == "" {
-		return []line{leftOut("beside a real Pulsar "+pulsarVersion, pulsarStart+" names no program that starts one")}, nil
-	}
-	if err := s.measureOurs(ctx); err != nil {
-		return nil, err
-	}
-	newEndOf := func(b *broker) (m measured, err error) {
-		err = connected(ctx, b.url, func(c *wireclient.Conn) error {
-			m, err = (&load{conn: c, inFlight: inFlight, exchange: newEnd(c, nil)}).runFor(ctx, pulsarWarmUp, measuredTime)
-			return err
-		})
-		return m, err
-	}
-	var plain, batched, send measured
-	err := withBroker(ctx, nil, func(b *broker) (err error) {
-		if plain, err = newEndOf(b); err != nil {
-			return err
-		}
-		p := producers{serviceURL: b.url, clients: goClients, payload: make([]byte, 100),
-			topic: func(i int) string { return fmt.Sprintf("persistent://public/default/bench-%d", i) }}
-		send, err = p.runFor(ctx, pulsarWarmUp, measuredTime)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = withBroker(ctx, []string{"transactionLogBatchedWriteEnabled=true"}, func(b *broker) (err error) {
-		batched, err = newEndOf(b)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	const newEnds = "NEW+END, 256 in flight"
-	return []line{
-		figure(newEnds, s.newEndRate, "txn/s").compared(ceiling{"Pulsar, defaults", plain.rate()}).ratioAtLeast(3),
-		figure(newEnds, s.newEndRate, "txn/s").compared(ceiling{"Pulsar, batched log", batched.rate()}).ratioAtLeast(2),
-		figure("NEW+SEND+END, 64 Go clients, 1 topic", s.sendRate, "txn/s").
-			compared(ceiling{"Pulsar, defaults, 64 topics", send.rate()}).ratioAtLeast(1.5),
-	}, nil
-}
-
-// measureOurs takes the figures to compare that this run does not have yet.
-func (s *suite) measureOurs(ctx context.Context) error {
-	if s.newEndRate == 0 {
-		if _, err := newEndAtOnce(ctx, s); err != nil {
-			return err
-		}
-	}
-	if s.sendRate == 0 {
-		if _, err := sendByClients(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
 }

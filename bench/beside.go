@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+)
+
+const (
+	contestRounds = 3
+	contestTurn   = 4 * time.Second
+	// pulsarWarmUp is what a Java process needs to compile itself.
+	pulsarWarmUp = 10 * time.Second
+)
+
+// contest is what two servers do in turns.
+type contest struct{ ours, theirs measured }
+
+// run lets both have their turns. Each func warms up for the time given and is measured for contestTurn.
+func (c *contest) run(ours, theirs func(warmUp time.Duration) (measured, error)) error {
+	if _, err := theirs(pulsarWarmUp); err != nil {
+		return err
+	}
+	for range contestRounds {
+		o, ourErr := ours(warmUp / 2)
+		t, theirErr := theirs(warmUp / 2)
+		if err := errors.Join(ourErr, theirErr); err != nil {
+			return err
+		}
+		c.ours.add(o)
+		c.theirs.add(t)
+	}
+	return nil
+}
+
+func (c *contest) line(what, with string) line {
+	return figure(what, c.ours.rate(), "txn/s").compared(ceiling{with, c.theirs.rate()})
+}
+
+// besidePulsar compares with a real Pulsar: its defaults, and its batched transaction log.
+func besidePulsar(ctx context.Context, _ *suite) ([]line, error) {
+	if os.Getenv(pulsarStart) == "" {
+		return []line{leftOut("beside a real Pulsar "+pulsarVersion, pulsarStart+" names no program that starts one")}, nil
+	}
+	var plain, batched, send contest
+	err := withLocal(ctx, nil, func(l *local, c *wireclient.Conn) error {
+		err := withBroker(ctx, nil, func(b *broker) error {
+			return errors.Join(plain.newEnds(ctx, c, b), send.sends(ctx, l, b))
+		})
+		if err != nil {
+			return err
+		}
+		return withBroker(ctx, []string{"transactionLogBatchedWriteEnabled=true"}, func(b *broker) error {
+			return batched.newEnds(ctx, c, b)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	const newEnds = "NEW+END, 256 in flight"
+	return []line{
+		plain.line(newEnds, "Pulsar, defaults").ratioAtLeast(3),
+		batched.line(newEnds, "Pulsar, batched log").ratioAtLeast(2),
+		send.line("NEW+SEND+END, 64 Go clients, 1 topic", "Pulsar, defaults, 64 topics").ratioAtLeast(1.5),
+	}, nil
+}
+
+func (c *contest) newEnds(ctx context.Context, ours *wireclient.Conn, b *broker) error {
+	return connected(ctx, b.url, func(theirs *wireclient.Conn) error {
+		on := func(conn *wireclient.Conn) func(time.Duration) (measured, error) {
+			l := load{conn: conn, inFlight: inFlight, exchange: newEnd(conn, nil)}
+			return func(warmUp time.Duration) (measured, error) { return l.runFor(ctx, warmUp, contestTurn) }
+		}
+		return c.run(on(ours), on(theirs))
+	})
+}
+
+func (c *contest) sends(ctx context.Context, l *local, b *broker) error {
+	with := func(p *producers) func(time.Duration) (measured, error) {
+		return func(warmUp time.Duration) (measured, error) { return p.runFor(ctx, warmUp, contestTurn) }
+	}
+	return c.run(with(onOneTopic(l.ServiceURL())), with(onManyTopics(b.url)))
+}
