@@ -180,11 +180,14 @@ func (s *subscription) giveBack(held pendingack.Held) {
 
 // again queues p, or indexes of the batch at p, for redelivery.
 func (s *subscription) again(p ledger.Position, indexes ledger.Bits) {
-	if !p.Before(s.read) || s.cursor.Done(p) {
+	if s.cursor.Done(p) {
 		return
 	}
 	if s.shared() {
 		s.redelivered[p]++
+	}
+	if !p.Before(s.read) {
+		return
 	}
 	before, restricted := s.given[p]
 	switch {
@@ -231,7 +234,10 @@ func (s *subscription) pruneSizes() {
 	s.sizesLimit = 2 * len(s.sizes)
 }
 
-// remove takes a consumer away; what it had goes to others.
+// remove takes a consumer away; what it had goes to others. Without any, the next one starts at the first message that is not
+// acknowledged, and counts of redelivery start anew.
+//
+// Source: PersistentDispatcherMultipleConsumers.removeConsumer.
 func (s *subscription) remove(c *consumer) {
 	i := slices.Index(s.consumers, c)
 	if i < 0 {
@@ -239,19 +245,20 @@ func (s *subscription) remove(c *consumer) {
 	}
 	c.attached = false
 	s.consumers = slices.Delete(s.consumers, i, i+1)
-	if s.shared() {
+	switch {
+	case !s.shared():
+		s.elect()
+	case len(s.consumers) == 0:
+		s.rewind()
+		clear(s.redelivered)
+	default:
 		for p := range c.unacked {
 			if p.Before(s.read) && !s.cursor.Done(p) {
 				s.redeliver.Add(ledger.One(p))
 			}
 		}
-		c.unacked = nil
-		if len(s.consumers) == 0 {
-			s.setAhead(page{})
-		}
-	} else {
-		s.elect()
 	}
+	c.unacked = nil
 	if len(s.consumers) == 0 && !s.durable && !s.seeking {
 		s.gone = true
 		delete(s.topic.subscriptions, s.name)

@@ -413,6 +413,28 @@ func TestPendingAckGivesBackExactly(t *testing.T) {
 	}
 }
 
+// TestAbortWithoutConsumer: the next consumer is given what the transaction held, counted as redelivered, and the rest anew.
+func TestAbortWithoutConsumer(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	c := w.subscribe("a", "s", shared)
+	at, _ := sendMany(p, 3)
+	c.want("m0", "m1", "m2")
+	c.Redeliver(redeliver())
+	c.wantAny("m0", "m1", "m2")
+	id := w.coord.begin()
+	if err := c.ackIn(id, at[0]); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	w.end(id, txn.Abort, "a", "s")
+	for _, d := range w.subscribe("a", "s", shared).want("m0", "m1", "m2") {
+		if held := position(d) == at[0]; held != (d.RedeliveryCount == 1) || d.RedeliveryCount > 1 {
+			t.Fatalf("%s comes with redelivery count %d", d.Payload, d.RedeliveryCount)
+		}
+	}
+}
+
 // TestCumulativePendingAck holds O-8 for cumulative acknowledgements, whole entries and inside a batch, over a restart.
 func TestCumulativePendingAck(t *testing.T) {
 	w := newWorld(t)
