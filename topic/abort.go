@@ -52,7 +52,8 @@ func (t *Topic) stepAborts(g *group) {
 
 // step adds deletes to g. Aborts leave half of a group to everybody else.
 func (a *abortion) step(g *group) {
-	if !a.txn.Known() || g.isWriting(a.txn.ID) || g.ends(holdRef{id: a.txn.ID}) {
+	ref := holdRef{id: a.txn.ID}
+	if !a.txn.Known() || g.adds(ref) || g.ends(ref) {
 		return
 	}
 	if !a.started {
@@ -62,7 +63,7 @@ func (a *abortion) step(g *group) {
 	if spare < 0 {
 		return
 	}
-	g.end(holdRef{id: a.txn.ID})
+	g.end(ref)
 	n := min(len(a.left), spare)
 	for _, last := range a.left[:n] {
 		g.write(clientv3.OpDelete(a.topic.keys.TxnEntries(last.Ledger, last.Entry, a.txn.ID)))

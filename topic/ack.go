@@ -134,7 +134,7 @@ func (a *ackItem) prepare(g *group) bool {
 		a.err = fmt.Errorf("%w: an acknowledgement of %d messages is too large", txn.ErrNotAllowed, len(a.holds))
 		return true
 	}
-	if a.inTxn && g.isEnding(a.id) || !g.fits(cursorOps, size) {
+	if a.inTxn && g.ends(holdRef{s, a.id}) || !g.fits(cursorOps, size) {
 		return false
 	}
 	switch {
@@ -191,7 +191,7 @@ func (a *ackItem) pend(g *group) error {
 		held.Individual = append(held.Individual, added...)
 	}
 	g.count(0, a.size())
-	g.require(openRef{a.id, s.hash})
+	g.require(openRef{a.id, s.hash}, holdRef{s, a.id})
 	return nil
 }
 

@@ -22,7 +22,8 @@ func (e *endItem) prepare(g *group) bool {
 	if e.err != nil || e.abortion != nil {
 		return true
 	}
-	if g.isWriting(e.id) || !g.fits(1, 0) {
+	ref := holdRef{id: e.id}
+	if g.adds(ref) || !g.fits(1, 0) {
 		return false
 	}
 	transaction, err := t.buffer.End(e.id, e.action)
@@ -33,9 +34,9 @@ func (e *endItem) prepare(g *group) bool {
 	case e.action == txn.Abort:
 		e.abortion = t.abort(transaction, e.answer)
 		e.abortion.step(g)
-	case !g.ends(holdRef{id: e.id}):
+	case !g.ends(ref):
 		e.commits = true
-		g.end(holdRef{id: e.id})
+		g.end(ref)
 		g.write(clientv3.OpDelete(t.keys.Txn(e.id)))
 		g.count(1, 0)
 	}
@@ -96,14 +97,15 @@ func (e *endAckItem) prepare(g *group) bool {
 		return true
 	}
 	s := e.topic.subscriptions[e.subscription]
-	if g.isWriting(e.id) || !g.fits(1+cursorOps, 0) {
+	ref := holdRef{s, e.id}
+	if g.adds(ref) || !g.fits(1+cursorOps, 0) {
 		return false
 	}
 	if s == nil || s.gone || !s.pending.Holds(e.id) {
 		return true
 	}
 	e.on = s
-	running, ref := s.committing(e.id), holdRef{s, e.id}
+	running := s.committing(e.id)
 	switch {
 	case running != nil && e.action == txn.Commit:
 		running.waiters = append(running.waiters, e.answer)

@@ -23,10 +23,8 @@ type group struct {
 	items  []item
 
 	opens map[openRef]struct{} // open keys that must exist
-	// writing and ending keep writes and the end of one transaction out of the same group.
-	writing, ending map[txn.ID]struct{}
-	// ended are the ends that the group writes, each once, though it is asked for twice.
-	ended map[holdRef]struct{}
+	// written and ended keep what a transaction adds and its end there out of the same group.
+	written, ended map[holdRef]struct{}
 
 	blocks    []*blockDraft
 	lastBlock map[openTxn]int // the newest block of a transaction, or of none
@@ -85,8 +83,7 @@ func newGroup(t *Topic) *group {
 		topic:     t,
 		number:    t.groups,
 		opens:     make(map[openRef]struct{}),
-		writing:   make(map[txn.ID]struct{}),
-		ending:    make(map[txn.ID]struct{}),
+		written:   make(map[holdRef]struct{}),
 		ended:     make(map[holdRef]struct{}),
 		lastBlock: make(map[openTxn]int),
 		marks:     make(map[txn.ID]*markDraft),
@@ -115,10 +112,16 @@ func (g *group) count(ops, bytes int) {
 
 func (g *group) write(op clientv3.Op) { g.ops = append(g.ops, op) }
 
-// require makes the group depend on id being open and registered.
-func (g *group) require(ref openRef) {
-	g.opens[ref] = struct{}{}
-	g.writing[ref.id] = struct{}{}
+// require makes the group, which adds to ref, depend on the open key: its transaction is open, and registered there.
+func (g *group) require(open openRef, ref holdRef) {
+	g.opens[open] = struct{}{}
+	g.written[ref] = struct{}{}
+}
+
+// adds reports whether the group adds to ref.
+func (g *group) adds(ref holdRef) bool {
+	_, found := g.written[ref]
+	return found
 }
 
 // ends reports whether the group writes the end of ref.
@@ -130,17 +133,6 @@ func (g *group) ends(ref holdRef) bool {
 // end notes that the group writes the end of ref.
 func (g *group) end(ref holdRef) {
 	g.ended[ref] = struct{}{}
-	g.ending[ref.id] = struct{}{}
-}
-
-func (g *group) isEnding(id txn.ID) bool {
-	_, found := g.ending[id]
-	return found
-}
-
-func (g *group) isWriting(id txn.ID) bool {
-	_, found := g.writing[id]
-	return found
 }
 
 // touch makes the group write what changed in the cursor of s.

@@ -66,7 +66,7 @@ func (t *Topic) hold(held map[*producer][]*sendItem) {
 
 func (t *Topic) unproven(s *sendItem, ref openRef, started map[openRef]*registration) {
 	if s.asked {
-		s.refuse(fmt.Errorf("%w: transaction %v has been ended. Please use a new transaction to send message", txn.ErrNotAllowed, ref.id))
+		s.refuse(ended(ref.id))
 		return
 	}
 	s.waiting = true

@@ -63,19 +63,29 @@ func (s *sendItem) prepare(g *group) bool {
 		s.duplicate = true
 		return true
 	}
-	if s.msg.InTxn && g.isEnding(s.msg.Txn) || !g.fits(3, len(s.msg.Payload)+len(s.producer.name)+ledger.EntryOverhead) {
+	id, t := s.msg.Txn, s.producer.topic
+	if s.msg.InTxn && t.aborting[id] != nil {
+		s.refuse(ended(id))
+		return true
+	}
+	if s.msg.InTxn && g.ends(holdRef{id: id}) || !g.fits(3, len(s.msg.Payload)+len(s.producer.name)+ledger.EntryOverhead) {
 		return false
 	}
 	if s.msg.InTxn {
-		ref := openRef{s.msg.Txn, s.producer.topic.hash}
-		g.require(ref)
-		mark := g.mark(s.msg.Txn)
+		g.require(openRef{id, t.hash}, holdRef{id: id})
+		mark := g.mark(id)
 		if s.lastChunk() {
 			mark.sequences.Raise(s.producer.name, s.highest())
 		}
 	}
 	g.place(s)
 	return true
+}
+
+// ended is the answer to a send whose transaction is not open any more.
+// Source: the text that a 4.0.7 broker gives.
+func ended(id txn.ID) error {
+	return fmt.Errorf("%w: Transaction [%v] has been ended. Please use a new transaction to send message", txn.ErrNotAllowed, id)
 }
 
 // repeated reports whether the send is stored already.
