@@ -5,8 +5,8 @@
 //
 //	before:KIND:N         end the process with SIGKILL just before its Nth effect of the kind
 //	after:KIND:N          the same, when etcd has answered and nobody has heard of it
-//	hold:KIND:N:DURATION  let the Nth effect of the kind wait that long before it reaches etcd
-//	late:KIND:N:DURATION  answer the Nth effect of the kind with a lost connection at once, and ask etcd that much later
+//	hold:KIND:N:FILE      let the Nth effect of the kind wait, before it reaches etcd, until the file exists
+//	late:KIND:N:FILE      answer the Nth effect of the kind with a lost connection at once, and ask etcd when the file exists
 //	early:KIND:DURATION   answer every effect of the kind with success at once, and ask etcd that much later: a server that
 //	                      does this breaks its promises
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -71,15 +73,15 @@ func TestKinds(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	rules, err := parse("before:NEW:2;after:ROLLING:1;late:END:3:2s;early:LOG:50ms")
+	rules, err := parse("before:NEW:2;after:ROLLING:1;late:END:3:/x;early:LOG:50ms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := fmt.Sprint(rules), "[before NEW 2 after ROLLING 1 late END 3 early LOG 0]"; got != want {
 		t.Errorf("rules %s, want %s", got, want)
 	}
-	if rules[2].delay != 2*time.Second || rules[3].delay != 50*time.Millisecond {
-		t.Errorf("delays %v and %v", rules[2].delay, rules[3].delay)
+	if rules[2].file != "/x" || rules[3].delay != 50*time.Millisecond {
+		t.Errorf("file %q and delay %v", rules[2].file, rules[3].delay)
 	}
 	for _, bad := range []string{"x", "before:NEW", "before:NEW:0", "after:NEW:1:1s", "hold:END:1", "late:END:1", "early:LOG:soon", "early:LOG:1:1s"} {
 		if _, err := parse(bad); err == nil {
@@ -170,23 +172,45 @@ func TestDiesAtPut(t *testing.T) {
 	}
 }
 
+// release makes the file that a rule waits for.
+func release(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestHold(t *testing.T) {
-	kv, store := wrapped(t, "hold:NEW:1:20ms")
-	began := time.Now()
-	if _, err := kv.Txn(t.Context()).Then(logPut(txn.Record{Op: txn.OpNew})).Commit(); err != nil {
+	file := filepath.Join(t.TempDir(), "go")
+	kv, store := wrapped(t, "hold:NEW:1:"+file)
+	opened := make(chan error)
+	go func() {
+		_, err := kv.Txn(t.Context()).Then(logPut(txn.Record{Op: txn.OpNew})).Commit()
+		opened <- err
+	}()
+	if _, err := kv.Txn(t.Context()).Then(logPut(txn.Record{Op: txn.OpAddPartition})).Commit(); err != nil {
 		t.Error(err)
 	}
-	if len(store.applied) != 1 || time.Since(began) < 20*time.Millisecond {
-		t.Errorf("%d effects after %v", len(store.applied), time.Since(began))
+	if got := <-store.applied; slices.Contains(got, New) {
+		t.Error("the effect was not held")
+	}
+	release(t, file)
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+	if got := <-store.applied; !slices.Contains(got, New) {
+		t.Errorf("what was held: %v", got)
 	}
 }
 
 func TestLate(t *testing.T) {
-	kv, store := wrapped(t, "late:NEW:1:1ms")
+	file := filepath.Join(t.TempDir(), "go")
+	kv, store := wrapped(t, "late:NEW:1:"+file)
 	_, err := kv.Txn(t.Context()).Then(logPut(txn.Record{Op: txn.OpNew})).Commit()
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("answered %v", err)
+	if !errors.Is(err, context.DeadlineExceeded) || len(store.applied) != 0 {
+		t.Errorf("answered %v after %d effects", err, len(store.applied))
 	}
+	release(t, file)
 	if got := <-store.applied; !slices.Contains(got, New) {
 		t.Errorf("what happened later: %v", got)
 	}

@@ -126,8 +126,7 @@ func (t *transaction) Commit() (*clientv3.TxnResponse, error) {
 		switch r.mode {
 		case hold:
 			report(r, "holds")
-			time.Sleep(r.delay)
-			report(r, "lets go")
+			awaitFile(r.file)
 		case late:
 			t.lose(r)
 			return nil, context.DeadlineExceeded
@@ -141,6 +140,19 @@ func (t *transaction) Commit() (*clientv3.TxnResponse, error) {
 	return response, err
 }
 
+// awaitFile waits until a file exists.
+func awaitFile(path string) {
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(filePause)
+	}
+}
+
+// filePause is between two looks for a file.
+const filePause = 2 * time.Millisecond
+
 // again is the same transaction for another context; its operations are copied, since the caller may use their memory again.
 func (t *transaction) again(ctx context.Context) clientv3.Txn {
 	return t.client.KV.Txn(ctx).If(append([]clientv3.Cmp(nil), t.cmps...)...).
@@ -151,14 +163,15 @@ func (t *transaction) again(ctx context.Context) clientv3.Txn {
 // lose has the transaction arrive at etcd when nobody waits for it any more.
 func (t *transaction) lose(r *rule) {
 	txn := t.again(context.Background())
-	time.AfterFunc(r.delay, func() {
+	go func() {
+		awaitFile(r.file)
 		response, err := txn.Commit()
 		if err != nil {
 			report(r, "failed: "+err.Error())
 			return
 		}
 		report(r, fmt.Sprintf("applied: %v", response.Succeeded))
-	})
+	}()
 }
 
 // promise has the transaction happen after its turn, in the order of the promises.

@@ -27,8 +27,9 @@ const (
 type rule struct {
 	mode  mode
 	kind  Kind
-	nth   int64 // 0: every one
-	delay time.Duration
+	nth   int64         // 0: every one
+	delay time.Duration // of early
+	file  string        // of hold and late
 	seen  atomic.Int64
 }
 
@@ -58,7 +59,7 @@ func parse(text string) ([]*rule, error) {
 func parseRule(words []string) (*rule, error) {
 	want := map[mode]int{before: 3, after: 3, hold: 4, late: 4, early: 3}[mode(words[0])]
 	if want == 0 || len(words) != want {
-		return nil, fmt.Errorf("want before:KIND:N, after:KIND:N, hold:KIND:N:DURATION, late:KIND:N:DURATION or early:KIND:DURATION")
+		return nil, fmt.Errorf("want before:KIND:N, after:KIND:N, hold:KIND:N:FILE, late:KIND:N:FILE or early:KIND:DURATION")
 	}
 	r := &rule{mode: mode(words[0]), kind: Kind(words[1])}
 	rest := words[2:]
@@ -70,6 +71,10 @@ func parseRule(words []string) (*rule, error) {
 		r.nth, rest = n, rest[1:]
 	}
 	if len(rest) == 0 {
+		return r, nil
+	}
+	if r.mode != early {
+		r.file = rest[0]
 		return r, nil
 	}
 	delay, err := time.ParseDuration(rest[0])
