@@ -1,0 +1,220 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// TestEndedTransaction holds FC-17: nothing is stored, nothing is pending, and plain messages pass.
+func TestEndedTransaction(t *testing.T) {
+	for _, action := range []txn.Action{txn.Commit, txn.Abort} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprint(action, restart), func(t *testing.T) {
+				w := newWorld(t)
+				p := w.produce("a")
+				c := w.subscribe("a", "s")
+				m := p.send(message(0, "m"))
+				c.want("m")
+				id := w.coord.begin()
+				p.send(inTxn(id, message(1, "in time")))
+				w.end(id, action, "a", "")
+				if restart {
+					w.restart()
+					p, c = w.produce("a"), w.subscribe("a", "s")
+					c.want("m")
+				}
+				for name, late := range map[string]txn.ID{"ended": id, "never issued": {Least: 1 << 40}, "no such coordinator": {Most: 99, Least: 1}} {
+					p.Send(inTxn(late, message(2, "late")))
+					if r := p.receipt(); !errors.Is(r.err, txn.ErrNotAllowed) || r.err.Error() == "" {
+						t.Fatalf("%s: send answered %+v, want not allowed", name, r)
+					}
+					if err := c.ackIn(late, m); !errors.Is(err, txn.ErrNotAllowed) || err.Error() == "" {
+						t.Fatalf("%s: ack answered %v, want not allowed", name, err)
+					}
+				}
+				p.send(message(3, "plain"))
+				if action == txn.Commit {
+					c.want("in time")
+				}
+				c.want("plain")
+				if id := w.coord.begin(); c.ackIn(id, m) != nil {
+					t.Fatal("the refused acknowledgement is pending")
+				}
+				if n := w.keysUnder(w.space("a").TxnPrefix()); n != 0 {
+					t.Fatalf("%d marks, want none", n)
+				}
+			})
+		}
+	}
+}
+
+// TestRefusedSendAffectsNoOther holds O-5, and the order of the answers of one producer.
+func TestRefusedSendAffectsNoOther(t *testing.T) {
+	w := newWorld(t)
+	p, q := w.produce("a"), w.produce("a")
+	c := w.subscribe("a", "s")
+	late, open := w.coord.begin(), w.coord.begin()
+	w.coord.decide(t, late)
+	msgs := []struct {
+		id      txn.ID
+		in      bool
+		refused bool
+	}{{open, true, false}, {late, true, true}, {txn.ID{}, false, false}, {late, true, true}, {open, true, false}, {txn.ID{}, false, false}}
+	for i, m := range msgs {
+		for n, producer := range []*testProducer{p, q} {
+			msg := message(uint64(i), fmt.Sprintf("%d%d", n, i))
+			if m.in {
+				msg = inTxn(m.id, msg)
+			}
+			producer.Send(msg)
+		}
+	}
+	for _, producer := range []*testProducer{p, q} {
+		last := ledger.Position{}
+		for i, m := range msgs {
+			r := producer.receipt()
+			if r.sequence != uint64(i) || (r.err != nil) != m.refused {
+				t.Fatalf("answer %d: %+v, refused should be %v", i, r, m.refused)
+			}
+			if r.err == nil && !last.Before(r.position) {
+				t.Fatalf("answer %d: position %v is not behind %v", i, r.position, last)
+			}
+			if r.err == nil {
+				last = r.position
+			}
+		}
+	}
+	w.end(open, txn.Commit, "a", "")
+	c.wantAny("00", "02", "04", "05", "10", "12", "14", "15")
+	c.wantNothing(w, "a")
+}
+
+// TestAnswersStayInOrder: many transactions of one producer, registered or not, open or ended, at any time.
+func TestAnswersStayInOrder(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	var ids []txn.ID
+	for range 6 {
+		ids = append(ids, w.coord.begin())
+	}
+	const sends = 400
+	for i := range uint64(sends) {
+		switch n := rand.IntN(8); {
+		case n == 7:
+			p.Send(message(i, "plain"))
+		case n == 6 && len(ids) > 1 && rand.IntN(10) == 0:
+			w.coord.decide(t, ids[0])
+			ids = append(ids[1:], w.coord.begin())
+			fallthrough
+		default:
+			p.Send(inTxn(ids[rand.IntN(len(ids))], message(i, "t")))
+		}
+	}
+	last := ledger.Position{}
+	for i := range uint64(sends) {
+		r := p.receipt()
+		if r.sequence != i || r.err == nil && !last.Before(r.position) {
+			t.Fatalf("answer %d: %+v behind position %v", i, r, last)
+		}
+		if r.err == nil {
+			last = r.position
+		}
+	}
+}
+
+// TestLateSendDropped: transactionLateSendPolicy=drop gives a receipt and stores nothing.
+func TestLateSendDropped(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.LateSend = LateDrop })
+	p := w.produce("a")
+	c := w.subscribe("a", "s")
+	id := w.coord.begin()
+	w.coord.decide(t, id)
+	if at := p.send(inTxn(id, message(0, "late"))); at.Ledger != none || at.Entry != none {
+		t.Fatalf("receipt with %v, want -1:-1", at)
+	}
+	p.send(message(1, "plain"))
+	c.want("plain")
+	if s := w.topics.Stats(context.Background()); len(s) != 1 || s[0].LateSends != 1 {
+		t.Fatalf("stats %+v, want one late send", s)
+	}
+}
+
+// TestLateSendRace holds FC-18: sends race with the decision. Each is part of the outcome or refused, and plain messages
+// behind always pass.
+func TestLateSendRace(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	c := w.subscribe("a", "s")
+	sequence := uint64(0)
+	for round := range 60 {
+		if round%20 == 19 {
+			w.restart()
+			p, c = w.produce("a"), w.subscribe("a", "s")
+		}
+		id := w.coord.begin()
+		action := txn.Action(round % 2)
+		ended := make(chan struct{})
+		decideAt := rand.IntN(20)
+		for i := range 20 {
+			if i == decideAt {
+				go func() {
+					defer close(ended)
+					w.end(id, action, "a", "")
+				}()
+			}
+			p.Send(inTxn(id, message(sequence, fmt.Sprint(round))))
+			sequence++
+		}
+		stored := 0
+		for range 20 {
+			if r := p.receipt(); r.err == nil {
+				stored++
+			} else if !errors.Is(r.err, txn.ErrNotAllowed) {
+				t.Fatal(r.err)
+			}
+		}
+		<-ended
+		end := p.send(message(sequence, "p"))
+		sequence++
+		if action == txn.Commit {
+			for range stored {
+				c.want(fmt.Sprint(round))
+			}
+		}
+		c.want("p")
+		if err := c.tryAck(ackOf(pulsarproto.CommandAck_Cumulative, end)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUnregisteredParticipant: the coordinator is asked once, then the commands go through.
+func TestUnregisteredParticipant(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	c := w.subscribe("a", "s")
+	at := p.send(message(0, "m"))
+	id := w.coord.begin()
+	for i := range 10 {
+		p.Send(inTxn(id, message(uint64(i+1), "t")))
+	}
+	for i := range 10 {
+		if r := p.receipt(); r.err != nil || r.sequence != uint64(i+1) {
+			t.Fatalf("answer %d: %+v", i, r)
+		}
+	}
+	c.want("m")
+	if err := c.ackIn(id, at); err != nil {
+		t.Fatal(err)
+	}
+	if w.coord.asks < 2 || w.coord.asks > 4 {
+		t.Fatalf("the coordinator was asked %d times for two participants", w.coord.asks)
+	}
+}

@@ -1,0 +1,191 @@
+package topic
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+func TestReader(t *testing.T) {
+	w := newWorld(t)
+	at, _ := sendMany(w.produce("a"), 4)
+	r := w.subscribe("a", "r1", nonDurable, startAt(at[1]))
+	r.want("m2", "m3")
+	inBatch := at[1]
+	r2 := w.subscribe("a", "r2", nonDurable, startAt(inBatch), func(cmd *pulsarproto.CommandSubscribe) { cmd.StartMessageId.BatchIndex = ptr(int32(0)) })
+	r2.want("m1", "m2", "m3")
+	w.subscribe("a", "r3", nonDurable, startAt(ledger.Position{Ledger: math.MaxUint64, Entry: math.MaxUint64})).want("m0", "m1", "m2", "m3")
+	latest := w.subscribe("a", "r4", nonDurable, startAt(ledger.Position{Ledger: math.MaxInt64, Entry: math.MaxInt64}))
+	latest.wantNothing(w, "a")
+	r.Close()
+	w.subscribe("a", "r1", nonDurable, startAt(at[2])).want("m3")
+	if n := w.keysUnder(w.space("a").SubscriptionsPrefix()); n != 0 {
+		t.Fatalf("%d keys of readers are stored", n)
+	}
+	latest.wantNothing(w, "a")
+}
+
+// TestLastMessageID holds FC-20 and FC-21, also after a restart, where nothing is in memory.
+func TestLastMessageID(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprint("restart=", restart), func(t *testing.T) {
+			w := newWorld(t)
+			check := func(name string, want ledger.Position, batchIndex int32) {
+				t.Helper()
+				if restart {
+					w.restart()
+				}
+				c := w.subscribe(name, "s", nonDurable)
+				defer c.Close()
+				if got, index := c.lastMessageID(); got != want || index != batchIndex {
+					t.Fatalf("last message of %s: %v index %d, want %v index %d", name, got, index, want, batchIndex)
+				}
+			}
+			nothing := ledger.Position{Ledger: none, Entry: none}
+			w.produce("empty")
+			check("empty", nothing, -1)
+			id := w.coord.begin()
+			w.produce("aborted").send(inTxn(id, message(0, "a")))
+			check("aborted", nothing, -1)
+			w.end(id, txn.Abort, "aborted", "")
+			check("aborted", nothing, -1)
+
+			m1 := w.produce("mixed").send(message(0, "m1"))
+			check("mixed", m1, -1)
+			for _, action := range []txn.Action{txn.Commit, txn.Abort} {
+				id := w.coord.begin()
+				p := w.produce("mixed")
+				m2 := p.send(inTxn(id, message(1, "m2")))
+				p.send(inTxn(id, message(2, "m3")))
+				check("mixed", m1, -1)
+				p = w.produce("mixed")
+				plain := p.send(message(3, "plain"))
+				check("mixed", m1, -1)
+				w.end(id, action, "mixed", "")
+				check("mixed", plain, -1)
+				m1 = plain
+				_ = m2
+			}
+			id = w.coord.begin()
+			p := w.produce("mixed")
+			for i := range 40 {
+				p.send(inTxn(id, message(uint64(i), "a")))
+			}
+			w.end(id, txn.Abort, "mixed", "")
+			check("mixed", m1, -1)
+			batch := w.produce("mixed").send(batchOf(3, message(0, "b")))
+			check("mixed", batch, 2)
+		})
+	}
+}
+
+func (c *testConsumer) seek(cmd *pulsarproto.CommandSeek) {
+	c.t.Helper()
+	done := make(chan error, 1)
+	c.Seek(cmd, func(err error) {
+		select {
+		case <-c.disconnected:
+		default:
+			err = errors.Join(err, errors.New("answered before the consumer was disconnected"))
+		}
+		done <- err
+	})
+	if err := wait(c.t, done); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func published(at uint64, msg cnx.Send) cnx.Send {
+	msg.Metadata = &pulsarproto.MessageMetadata{PublishTime: &at}
+	return msg
+}
+
+func TestSeek(t *testing.T) {
+	w := newWorld(t)
+	var at []ledger.Position
+	for load := range 2 {
+		p := w.produce("a")
+		for i := range 10 {
+			n := 10*load + i
+			at = append(at, p.send(published(uint64(1000+n), message(uint64(i), fmt.Sprint("m", n)))))
+		}
+		w.restart()
+	}
+	all := make([]string, 20)
+	for i := range all {
+		all[i] = fmt.Sprint("m", i)
+	}
+	c := w.subscribe("a", "s", earliest)
+	c.want(all...)
+	pending := w.coord.begin()
+	if err := c.ackIn(pending, at[4]); err != nil {
+		t.Fatal(err)
+	}
+	c.ack(at[:3]...)
+	again := func(cmd *pulsarproto.CommandSeek) {
+		t.Helper()
+		c.seek(cmd)
+		c = w.subscribe("a", "s")
+	}
+	again(&pulsarproto.CommandSeek{MessageId: idOf(at[1])})
+	c.want("m1", "m2", "m3", "m5") // what is pending stays hidden
+	w.restart()
+	c = w.subscribe("a", "s")
+	c.want("m1", "m2", "m3", "m5")
+	again(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1013))})
+	c.want(all[13:]...)
+	again(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1007))})
+	c.want(all[7:]...)
+	again(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(5000))})
+	c.wantNothing(w, "a")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(ledger.Position{Ledger: math.MaxUint64, Entry: math.MaxUint64})})
+	c.want("m0", "m1", "m2", "m3", "m5")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(ledger.Position{Ledger: math.MaxInt64, Entry: math.MaxInt64})})
+	c.wantNothing(w, "a")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(at[3])})
+	c.want("m3", "m5")
+	w.end(pending, txn.Commit, "a", "s")
+	again(&pulsarproto.CommandSeek{MessageId: idOf(at[3])})
+	c.want("m3", "m4", "m5") // a commit before the seek does not count behind it
+	done := make(chan error, 1)
+	c.Seek(&pulsarproto.CommandSeek{}, func(err error) { done <- err })
+	if err := wait(t, done); !errors.Is(err, ErrMetadata) {
+		t.Fatalf("seek to nowhere: %v", err)
+	}
+	r := w.subscribe("a", "reader", nonDurable)
+	r.seek(&pulsarproto.CommandSeek{MessageId: idOf(at[18])})
+	w.subscribe("a", "reader", nonDurable).want("m18", "m19")
+}
+
+func TestUnsubscribe(t *testing.T) {
+	w := newWorld(t)
+	at, _ := sendMany(w.produce("a"), 3)
+	c := w.subscribe("a", "s", earliest, shared)
+	c.want("m0", "m1", "m2")
+	id := w.coord.begin()
+	if err := c.ackIn(id, at[0]); err != nil {
+		t.Fatal(err)
+	}
+	other := w.subscribe("a", "s", shared)
+	done := make(chan error, 1)
+	c.Unsubscribe(false, func(err error) { done <- err })
+	if err := wait(t, done); err == nil {
+		t.Fatal("unsubscribed beside another consumer")
+	}
+	other.Close()
+	c.Unsubscribe(false, func(err error) { done <- err })
+	if err := wait(t, done); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.keysUnder(w.space("a").SubscriptionsPrefix()); n != 0 {
+		t.Fatalf("%d keys are left", n)
+	}
+	w.end(id, txn.Commit, "a", "s")
+	w.subscribe("a", "s", earliest).want("m0", "m1", "m2")
+}
