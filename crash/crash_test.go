@@ -38,7 +38,7 @@ func newInstance(t *testing.T, binary string, set ...string) *process.Instance {
 func TestRandomKills(t *testing.T) {
 	s := newInstance(t, binaries.Ordinary(t))
 	s.Start()
-	l := newLoad(t, s.Options.Port)
+	l := newLoad(t, s)
 	l.start()
 	for kill := range *killsFlag {
 		pause(l.ctx, time.Duration(200+rand.IntN(3500))*time.Millisecond)
@@ -49,7 +49,7 @@ func TestRandomKills(t *testing.T) {
 	}
 	pause(l.ctx, time.Second)
 	l.stop()
-	l.finish(s.Server)
+	l.finish()
 	l.check()
 	requireWork(t, l.history.Counts())
 }

@@ -49,7 +49,7 @@ func dieAt(t *testing.T, kind failpoint.Kind, rule string) {
 		s.Options.Set = append(s.Options.Set, "transactionMetaPersistUnnamedCount=0")
 	}
 	s.Start()
-	l := newLoad(t, s.Options.Port)
+	l := newLoad(t, s)
 	l.longestTTL = 2 * time.Second
 	if kind == failpoint.Rolling {
 		l.unnamedKept = 0
@@ -65,7 +65,7 @@ func dieAt(t *testing.T, kind failpoint.Kind, rule string) {
 	s.Start()
 	pause(l.ctx, 500*time.Millisecond)
 	l.stop()
-	l.finish(s.Server)
+	l.finish()
 	l.check()
 }
 

@@ -2,9 +2,6 @@ package crash
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/history"
-	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -30,11 +26,11 @@ const (
 )
 
 // finish asks how everything ended, when the clients have stopped and the server stays up.
-func (l *load) finish(server *process.Server) {
+func (l *load) finish() {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), endTime+readTime)
 	defer cancel()
-	l.awaitEnds(ctx, server.WebURL)
+	l.awaitEnds(ctx)
 	client, err := wiretopic.DialTC(ctx, l.addr)
 	if err != nil {
 		l.t.Fatal(err)
@@ -60,12 +56,12 @@ func (l *load) check() {
 }
 
 // awaitEnds waits until no transaction is live, and records those that still are when the time is over.
-func (l *load) awaitEnds(ctx context.Context, webURL string) {
+func (l *load) awaitEnds(ctx context.Context) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
 	for {
-		live, err := listLive(context.WithoutCancel(ctx), webURL)
+		live, err := l.listLive(context.WithoutCancel(ctx))
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -89,26 +85,6 @@ func (l *load) recordLive(live []admin.Transaction) {
 		l.t.Logf("live: %+v", transaction)
 	}
 	l.history.Live(ids)
-}
-
-// listLive asks which transactions have not ended.
-func listLive(ctx context.Context, webURL string) ([]admin.Transaction, error) {
-	ctx, cancel := request(ctx)
-	defer cancel()
-	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, webURL+"/pulsar-tc/v1/transactions", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(asked)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("list of transactions: %s", response.Status)
-	}
-	var live []admin.Transaction
-	return live, json.NewDecoder(response.Body).Decode(&live)
 }
 
 // askAll asks every transaction how it ended. All have ended, so nothing is decided by it.

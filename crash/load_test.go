@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/history"
+	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -42,6 +43,7 @@ type load struct {
 	t         *testing.T
 	history   *history.History
 	addr      string // host:port, the same over all restarts
+	webURL    string // the same, too
 	inputs    []string
 	outputs   []string
 	restarts  atomic.Int64 // of the server, counted before the kill
@@ -60,9 +62,9 @@ type load struct {
 	settled []txn.ID // guarded by mu: transactions that have been told how they ended
 }
 
-func newLoad(t *testing.T, port int) *load {
+func newLoad(t *testing.T, s *process.Instance) *load {
 	l := &load{
-		t: t, history: history.New(), addr: fmt.Sprintf("localhost:%d", port),
+		t: t, history: history.New(), addr: fmt.Sprintf("localhost:%d", s.Options.Port), webURL: s.Server.WebURL,
 		unsettled: make(chan txn.ID, 1<<16), longestTTL: 8 * time.Second, unnamedKept: kept,
 	}
 	for i := range 2 {
@@ -235,6 +237,12 @@ func (l *load) askAgain(ctx context.Context) error {
 			}
 			id = known
 			pause(ctx, askPause)
+			if rand.IntN(5) == 0 {
+				if err := l.look(ctx, id); err != nil {
+					return err
+				}
+				continue
+			}
 		}
 		if !l.end(ctx, client, id, txn.Action(rand.IntN(2)), "") {
 			return errors.New("no answer")

@@ -26,7 +26,7 @@ func TestAnswerBeforeWriteIsCaught(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newInstance(t, binaries.Failpoint(t))
 			s.Start()
-			l := newLoad(t, s.Options.Port)
+			l := newLoad(t, s)
 			l.longestTTL = 2 * time.Second
 			c.work(l)
 			for range 3 {
@@ -38,7 +38,7 @@ func TestAnswerBeforeWriteIsCaught(t *testing.T) {
 			s.Kill()
 			s.Start()
 			l.stop()
-			l.finish(s.Server)
+			l.finish()
 			found := l.history.Check()
 			t.Logf("%d anomalies in %+v", len(found), l.history.Counts())
 			first := slices.IndexFunc(found, func(a history.Anomaly) bool { return a.Kind == c.want })

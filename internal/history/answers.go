@@ -38,12 +38,24 @@ func decided(action txn.Action) register {
 	return aborted
 }
 
+// register is what the look says: who decides is decided, though participants may not know yet.
+func (op *Look) register() register {
+	if !op.Known {
+		return forgotten
+	}
+	if action, ok := op.Status.Decided(); ok {
+		return decided(action)
+	}
+	return open
+}
+
 // step is one operation on a register. Steps that nobody waits for come last in an order in which they have no effect.
 type step struct {
 	kind   kind
 	action txn.Action
 	answer Answer
 	name   string
+	seen   register
 }
 
 type kind uint8
@@ -52,6 +64,7 @@ const (
 	opening kind = iota
 	ending
 	using
+	looking
 	deadline   // the coordinator aborts what is still open
 	forgetting // retention has passed
 )
@@ -64,6 +77,8 @@ func (s step) String() string {
 		return fmt.Sprintf("END(%s) %s", s.action, s.answer)
 	case using:
 		return fmt.Sprintf("%s %s", s.name, s.answer)
+	case looking:
+		return "seen " + [...]string{"absent", "open", "committed", "aborted", "not known"}[s.seen]
 	case deadline:
 		return "deadline"
 	}
@@ -79,6 +94,8 @@ func (s step) apply(state register) (bool, register) {
 		return s.end(state)
 	case using:
 		return (s.answer == Done) == (state == open), state
+	case looking:
+		return s.seen == state || s.seen == forgotten && state == absent, state
 	case deadline:
 		if state == open {
 			return true, aborted
@@ -149,6 +166,13 @@ func (h *History) checkAnswers() []Anomaly {
 			continue
 		}
 		add(op.ID, op.Span, step{kind: using, name: op.Name, answer: op.Answer})
+	}
+	for _, op := range h.looks {
+		if !kept[op.ID] {
+			found = append(found, Anomaly{NeverIssued, op.ID, "", "looked at"})
+			continue
+		}
+		add(op.ID, op.Span, step{kind: looking, seen: op.register()})
 	}
 	for _, id := range order {
 		switch porcupine.CheckOperationsTimeout(model, operations[id], searchTime) {

@@ -15,6 +15,7 @@ type History struct {
 	opens    []Open
 	ends     []End
 	uses     []Use
+	looks    []Look
 	messages []Message
 	acks     []Ack
 	read     map[string][]string
@@ -56,6 +57,13 @@ func (h *History) Used(op Use) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.uses = append(h.uses, op)
+}
+
+// Saw records a look that was answered.
+func (h *History) Saw(op Look) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.looks = append(h.looks, op)
 }
 
 // Sent records a message.

@@ -95,6 +95,15 @@ func TestGoodHistories(t *testing.T) {
 			h.Ended(end(12, 13, txn.Abort, Done))
 			return h
 		},
+		"looked at": func() *History {
+			h := opened()
+			h.Saw(Look{at(1, 2), one, txn.Open, true})
+			h.Ended(end(3, 6, txn.Commit, Done))
+			h.Saw(Look{at(4, 5), one, txn.Committing, true})
+			h.Saw(Look{at(7, 8), one, txn.Committed, true})
+			h.Saw(Look{at(101, 102), one, 0, false})
+			return h
+		},
 		"forgotten after its retention": func() *History {
 			h := committedHistory()
 			h.Ended(end(101, 102, txn.Commit, NotFound))
@@ -211,6 +220,22 @@ func TestAnomalies(t *testing.T) {
 		"used behind its end": {Contradiction, func() *History {
 			h := abortedHistory()
 			h.Used(Use{at(4, 5), one, "SEND", Done})
+			return h
+		}},
+		"seen open behind its end": {Contradiction, func() *History {
+			h := committedHistory()
+			h.Saw(Look{at(4, 5), one, txn.Open, true})
+			return h
+		}},
+		"seen committing, then aborted": {Contradiction, func() *History {
+			h := opened()
+			h.Saw(Look{at(2, 3), one, txn.Committing, true})
+			h.Ended(end(4, 5, txn.Abort, Done))
+			return h
+		}},
+		"not known while its outcome is kept": {Contradiction, func() *History {
+			h := committedHistory()
+			h.Saw(Look{at(4, 5), one, 0, false})
 			return h
 		}},
 		"refused while open": {Contradiction, func() *History {

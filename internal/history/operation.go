@@ -54,6 +54,15 @@ type Use struct {
 	Answer Answer
 }
 
+// Look is an answer that shows the status of a transaction and changes nothing.
+type Look struct {
+	Span
+	ID     txn.ID
+	Status txn.Status
+	// Known is false if the answer was that nobody knows the transaction.
+	Known bool
+}
+
 // Message is one that was sent. Its key is used once in its topic.
 type Message struct {
 	Topic, Key string

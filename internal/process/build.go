@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -21,11 +22,16 @@ func Build(ctx context.Context, dir string, tags ...string) (string, error) {
 	return binary, nil
 }
 
-// FreePort asks the system for a port of the loopback address that nobody uses.
-func FreePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// FreePorts asks the system for n ports of the loopback address that nobody uses.
+func FreePorts(n int) (ports []int, err error) {
+	for range n {
+		listener, listenErr := net.Listen("tcp", "127.0.0.1:0")
+		if listenErr != nil {
+			return nil, errors.Join(err, listenErr)
+		}
+		// Closed when all have been asked for, so that no two are the same.
+		defer func() { err = errors.Join(err, listener.Close()) }()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
 	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+	return ports, nil
 }

@@ -10,7 +10,7 @@ import (
 // startTime bounds one start or stop of a server.
 const startTime = 60 * time.Second
 
-// Instance is a data directory and a port of a test, on which one server runs after the other.
+// Instance is a data directory and two ports of a test, on which one server runs after the other.
 type Instance struct {
 	Options Options
 	// Server is the newest one; nil before the first start.
@@ -19,15 +19,15 @@ type Instance struct {
 	t testing.TB
 }
 
-// NewInstance makes an instance with a data directory and a port of its own. Nothing of it is left when t has ended; if t
+// NewInstance makes an instance with a data directory and ports of its own. Nothing of it is left when t has ended; if t
 // failed, the last lines of the server are logged.
 func NewInstance(t testing.TB, binary string, set ...string) *Instance {
 	t.Helper()
-	port, err := FreePort()
+	ports, err := FreePorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &Instance{t: t, Options: Options{Binary: binary, DataDir: t.TempDir(), Port: port, Set: set}}
+	i := &Instance{t: t, Options: Options{Binary: binary, DataDir: t.TempDir(), Port: ports[0], WebPort: ports[1], Set: set}}
 	t.Cleanup(i.end)
 	return i
 }

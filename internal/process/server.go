@@ -18,8 +18,8 @@ import (
 type Options struct {
 	Binary  string
 	DataDir string
-	// Port is the port of the binary protocol; 0 takes a free one. HTTP has a free one.
-	Port int
+	// Port and WebPort are those of the binary protocol and of HTTP; 0 takes a free one.
+	Port, WebPort int
 	// Set are settings, key=value.
 	Set []string
 	// Environ is added to this process's environment.
@@ -52,7 +52,7 @@ var ErrEnded = errors.New("the process ended")
 func Start(ctx context.Context, options Options) (*Server, error) {
 	arguments := []string{
 		"standalone", "--data-dir", options.DataDir,
-		"--set", fmt.Sprintf("brokerServicePort=%d", options.Port), "--set", "webServicePort=0",
+		"--set", fmt.Sprintf("brokerServicePort=%d", options.Port), "--set", fmt.Sprintf("webServicePort=%d", options.WebPort),
 	}
 	for _, setting := range options.Set {
 		arguments = append(arguments, "--set", setting)
