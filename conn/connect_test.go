@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
-// FC-34: CONNECTED carries the smaller of both versions, whatever the client's is.
+// FC-34, P-2: CONNECTED carries the smaller of both versions, whatever the client's is; ours is upstream's, not one of PIP-255's.
 func TestFC34ProtocolVersion(t *testing.T) {
 	for _, test := range []struct {
 		name    string

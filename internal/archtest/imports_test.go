@@ -80,7 +80,7 @@ var bans = []struct {
 	imported []string
 	reason   string
 }{
-	{pure, []string{"sync", "sync/..."}, "one goroutine owns it"},
+	{pure, []string{"sync", "sync/..."}, "one goroutine owns it (P-9)"},
 	{pure, []string{"context"}, "it waits for nothing"},
 	{pure, []string{"net", "net/http", "os", "os/...", "io/ioutil", "syscall", "golang.org/x/sys/..."}, "no IO"},
 	{pure, []string{"math/rand", "math/rand/...", "crypto/rand"}, "the same commands give the same result"},
