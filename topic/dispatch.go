@@ -13,7 +13,7 @@ func (s *subscription) failover() bool { return s.kind == pulsarproto.CommandSub
 
 // dispatch delivers as long as a consumer takes messages and there are any.
 func (s *subscription) dispatch() {
-	for {
+	for !s.seeking {
 		c := s.receiver()
 		if c == nil {
 			s.topic.cache.budget.relieve(s)

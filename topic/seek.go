@@ -35,6 +35,7 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 			c.subscription.disconnectAll()
 			t.findTime(cmd.GetMessagePublishTime(), func(p ledger.Position, err error) {
 				if err != nil {
+					c.subscription.seeking = false
 					done(err)
 					return
 				}
@@ -47,7 +48,7 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 }
 
 // disconnectAll takes all consumers away before a seek: no message may follow (minimal-broker.md 9). A subscription that ends
-// with its consumers stays for a while, because they come again.
+// with its consumers stays for a while, because they come again; if they come before the seek is done, they wait.
 func (s *subscription) disconnectAll() {
 	s.seeking = true
 	s.disconnect(nil)
@@ -63,6 +64,7 @@ func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 	holds := []pendingack.Hold{{Position: to}}
 	s.resolve([]*pulsarproto.MessageIdData{id}, holds, func(err error) {
 		if err != nil {
+			s.seeking = false
 			done(err)
 			return
 		}

@@ -1,10 +1,14 @@
 package topic
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -161,6 +165,54 @@ func TestSeek(t *testing.T) {
 	r := w.subscribe("a", "reader", nonDurable)
 	r.seek(&pulsarproto.CommandSeek{MessageId: idOf(at[18])})
 	w.subscribe("a", "reader", nonDurable).want("m18", "m19")
+}
+
+// gateKV holds reads back while it is shut.
+type gateKV struct {
+	clientv3.KV
+	mu   sync.Mutex
+	shut chan struct{} // nil: open
+}
+
+func (g *gateKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	g.mu.Lock()
+	shut := g.shut
+	g.mu.Unlock()
+	if shut != nil {
+		<-shut
+	}
+	return g.KV.Get(ctx, key, options...)
+}
+
+func (g *gateKV) set(shut chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+}
+
+// TestConsumerComesBackBeforeTheSeekIsDone: it is given nothing from where the subscription was before.
+func TestConsumerComesBackBeforeTheSeekIsDone(t *testing.T) {
+	gate := &gateKV{KV: storeClient.KV}
+	w := newWorld(t, func(o *Options) { o.KV = gate })
+	p := w.produce("a")
+	for i := range 4 {
+		p.send(published(uint64(1000+i), message(uint64(i), fmt.Sprint("m", i))))
+	}
+	c := w.subscribe("a", "s", earliest)
+	c.want("m0", "m1", "m2", "m3")
+	shut := make(chan struct{})
+	gate.set(shut)
+	done := make(chan error, 1)
+	c.Seek(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1002))}, func(err error) { done <- err })
+	<-c.disconnected
+	c = w.subscribe("a", "s")
+	c.wantNothing(w, "a")
+	gate.set(nil)
+	close(shut)
+	if err := wait(t, done); err != nil {
+		t.Fatal(err)
+	}
+	c.want("m2", "m3")
 }
 
 func TestUnsubscribe(t *testing.T) {

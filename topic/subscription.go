@@ -21,7 +21,7 @@ type subscription struct {
 	keys    keyspace.Subscription
 	hash    string // as a participant
 	gone    bool   // deleted, or about to be
-	seeking bool   // its consumers were disconnected for a seek
+	seeking bool   // its consumers were disconnected for a seek, and nothing is delivered until it is done
 	kind    pulsarproto.CommandSubscribe_SubType
 
 	cursor      *cursor.Cursor
