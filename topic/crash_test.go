@@ -218,6 +218,9 @@ func TestForeignOwner(t *testing.T) {
 		t.Fatalf("end on a topic that is owned elsewhere: %v", err)
 	}
 	<-p.disconnected
+	if w.kv.reads == 0 {
+		t.Fatal("an answer without a write was not proved by a linearizable read")
+	}
 }
 
 // TestPositionsAreNotReused: after an abort deleted the tail, and over restarts.

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
@@ -126,6 +129,90 @@ func TestAnswersStayInOrder(t *testing.T) {
 		if r.err == nil {
 			last = r.position
 		}
+	}
+}
+
+// TestHeldSendThatHasToWaitAgain: it stays before what the producer has held all the time.
+func TestHeldSendThatHasToWaitAgain(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	x, y, z := w.coord.begin(), w.coord.begin(), w.coord.begin()
+	p.send(inTxn(z, message(0, "registers z")))
+	heldX, heldY := make(chan struct{}), make(chan struct{})
+	w.coord.held = map[txn.ID]chan struct{}{x: heldX, y: heldY}
+	loaded := w.topics.loaded(parse(t, "a").String())
+	loaded.ask(func(bool) { // so that all are in one group
+		p.Send(inTxn(x, message(1, "x")))
+		p.Send(inTxn(z, message(2, "z, ended meanwhile")))
+		p.Send(inTxn(y, message(3, "y")))
+	})
+	w.until(func() bool { return len(loaded.asking) == 2 }, loaded)
+	w.coord.decide(t, z)
+	close(heldX)
+	if r := p.receipt(); r.sequence != 1 || r.err != nil {
+		t.Fatalf("first answer %+v", r)
+	}
+	if r := p.receipt(); r.sequence != 2 || !errors.Is(r.err, txn.ErrNotAllowed) {
+		t.Fatalf("second answer %+v, want that it is not allowed", r)
+	}
+	close(heldY)
+	if r := p.receipt(); r.sequence != 3 || r.err != nil {
+		t.Fatalf("third answer %+v", r)
+	}
+}
+
+// until returns when what is true in a topic.
+func (w *world) until(what func() bool, in *Topic) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		answer := make(chan bool, 1)
+		in.ask(func(bool) { answer <- what() })
+		if <-answer {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatal("it does not become true")
+		}
+	}
+}
+
+// TestLongAbortHoldsUpNothing: neither a late send nor a plain one waits until many entries are deleted.
+func TestLongAbortHoldsUpNothing(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.MaxTxnOps = 16 })
+	p := w.produce("a")
+	id := w.coord.begin()
+	for i := range 100 {
+		p.send(inTxn(id, message(uint64(i), "a")))
+	}
+	step, stop := make(chan struct{}), make(chan struct{})
+	reached := make(chan struct{}, 1000)
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		reached <- struct{}{}
+		select {
+		case <-step:
+		case <-stop:
+		}
+		return commit()
+	})
+	defer close(stop)
+	w.coord.decide(t, id)
+	ended := make(chan error, 1)
+	w.topics.EndTxn(context.Background(), id, txn.Participant{Topic: parse(t, "a").String()}, txn.Abort, 0, func(err error) { ended <- err })
+	<-reached
+	p.Send(inTxn(id, message(100, "late")))
+	p.Send(message(101, "plain"))
+	for range 2 { // the group in flight, and the one behind it
+		step <- struct{}{}
+		<-reached
+	}
+	if r := p.receipt(); r.sequence != 100 || !errors.Is(r.err, txn.ErrNotAllowed) {
+		t.Fatalf("late send: %+v", r)
+	}
+	if r := p.receipt(); r.sequence != 101 || r.err != nil {
+		t.Fatalf("plain send: %+v", r)
+	}
+	if len(ended) > 0 {
+		t.Fatal("the abort took two groups only: the test shows nothing")
 	}
 }
 

@@ -202,13 +202,17 @@ func TestConsumerComesBackBeforeTheSeekIsDone(t *testing.T) {
 	c.want("m0", "m1", "m2", "m3")
 	shut := make(chan struct{})
 	gate.set(shut)
+	open := sync.OnceFunc(func() {
+		gate.set(nil)
+		close(shut)
+	})
+	defer open()
 	done := make(chan error, 1)
 	c.Seek(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1002))}, func(err error) { done <- err })
 	<-c.disconnected
 	c = w.subscribe("a", "s")
 	c.wantNothing(w, "a")
-	gate.set(nil)
-	close(shut)
+	open()
 	if err := wait(t, done); err != nil {
 		t.Fatal(err)
 	}

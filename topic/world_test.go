@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -100,6 +101,7 @@ type coordinator struct {
 	next uint64
 	open map[txn.ID]bool
 	asks int
+	held map[txn.ID]chan struct{} // answers about a transaction wait until its channel is closed
 }
 
 func (c *coordinator) Count() uint64 { return 1 }
@@ -114,7 +116,15 @@ func (c *coordinator) begin() txn.ID {
 }
 
 func (c *coordinator) AddParticipants(ctx context.Context, id txn.ID, _ cnx.Caller, participants []txn.Participant, done func(error)) {
-	go func() { done(c.add(ctx, id, participants)) }()
+	go func() {
+		c.mu.Lock()
+		held := c.held[id]
+		c.mu.Unlock()
+		if held != nil {
+			<-held
+		}
+		done(c.add(ctx, id, participants))
+	}()
 }
 
 func (c *coordinator) add(ctx context.Context, id txn.ID, participants []txn.Participant) error {
@@ -150,6 +160,7 @@ type faultyKV struct {
 	detached bool
 
 	mu     sync.Mutex
+	reads  int // writes that had operations, all of them reads
 	around func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error)
 }
 
@@ -171,8 +182,16 @@ type faultyTxn struct {
 	kv *faultyKV
 }
 
-func (t *faultyTxn) If(cs ...clientv3.Cmp) clientv3.Txn  { t.Txn = t.Txn.If(cs...); return t }
-func (t *faultyTxn) Then(os ...clientv3.Op) clientv3.Txn { t.Txn = t.Txn.Then(os...); return t }
+func (t *faultyTxn) If(cs ...clientv3.Cmp) clientv3.Txn { t.Txn = t.Txn.If(cs...); return t }
+func (t *faultyTxn) Then(os ...clientv3.Op) clientv3.Txn {
+	t.Txn = t.Txn.Then(os...)
+	if len(os) > 0 && !slices.ContainsFunc(os, func(o clientv3.Op) bool { return !o.IsGet() || o.IsSerializable() }) {
+		t.kv.mu.Lock()
+		t.kv.reads++
+		t.kv.mu.Unlock()
+	}
+	return t
+}
 func (t *faultyTxn) Else(os ...clientv3.Op) clientv3.Txn { t.Txn = t.Txn.Else(os...); return t }
 
 func (t *faultyTxn) Commit() (*clientv3.TxnResponse, error) {
