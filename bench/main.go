@@ -33,12 +33,12 @@ var rows = []struct {
 }{
 	{"new-end", newEndAtOnce},
 	{"new-end-alone", newEndAlone},
-	{"send", sendByClients},
 	{"end-repeated", endRepeated},
 	{"open", openTransactions},
 	{"preserved", preservedOutcomes},
 	{"idle", idle},
 	{"forgotten", forgotten},
+	{"send", sendByClients}, // late: an official client keeps some memory of each transaction until its timeout
 	{"pulsar", besidePulsar},
 }
 

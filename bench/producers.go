@@ -70,7 +70,7 @@ func (d *produced) close() {
 
 // once is NEW, SEND, END COMMIT.
 func (d *produced) once(ctx context.Context, payload []byte) error {
-	transaction, err := d.client.NewTransaction(time.Hour)
+	transaction, err := d.client.NewTransaction(time.Minute)
 	if err != nil {
 		return err
 	}
