@@ -42,8 +42,8 @@ func TestRandomKills(t *testing.T) {
 	l.start()
 	for kill := range *killsFlag {
 		pause(l.ctx, time.Duration(200+rand.IntN(3500))*time.Millisecond)
-		l.restarts.Add(1)
 		s.Kill()
+		l.restarts.Add(1)
 		s.Start()
 		t.Logf("kill %d: ready again after %v", kill+1, s.Server.Started.Round(time.Millisecond))
 	}

@@ -57,8 +57,8 @@ func dieAt(t *testing.T, kind failpoint.Kind, rule string) {
 	}
 	l.start()
 	pause(l.ctx, 500*time.Millisecond)
-	l.restarts.Add(1)
 	s.Kill()
+	l.restarts.Add(1)
 	s.StartToDie(failpoint.Variable + "=" + rule)
 	s.AwaitDeath(dieTime)
 	l.restarts.Add(1)

@@ -46,7 +46,7 @@ type load struct {
 	webURL    string // the same, too
 	inputs    []string
 	outputs   []string
-	restarts  atomic.Int64 // of the server, counted before the kill
+	restarts  atomic.Int64 // of the server, counted when it is down
 	keys      atomic.Int64
 	unsettled chan txn.ID // whose end got no definite answer
 	// longestTTL bounds the times to live of transactions.
@@ -105,13 +105,13 @@ func (l *load) createSubscriptions() {
 // start puts all clients to work.
 func (l *load) start() {
 	for _, name := range []string{"", "", "payments", "orders"} {
-		l.repeat((&rawWorker{load: l, clientName: name}).session)
+		l.repeat(l.answered((&rawWorker{load: l, clientName: name}).session))
 	}
 	for range 2 {
 		l.repeat((&officialWorker{load: l}).session)
 	}
-	l.repeat((&plainWorker{load: l}).session)
-	l.repeat(l.askAgain)
+	l.repeat(l.answered((&plainWorker{load: l}).session))
+	l.repeat(l.answered(l.askAgain))
 }
 
 // repeat runs sessions one after the other; each ends with its connection.
@@ -123,6 +123,17 @@ func (l *load) repeat(session func(context.Context) error) {
 			}
 		}
 	})
+}
+
+// answered requires that each request of a session is answered or ends with its connection: silence is a fault (FC-12).
+func (l *load) answered(session func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := session(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			l.t.Errorf("no answer for %v on an open connection: %v", requestTime, err)
+		}
+		return err
+	}
 }
 
 // stop ends all clients. It may be called twice.
@@ -150,7 +161,7 @@ func (l *load) begin(ctx context.Context, client *wiretopic.Client, ttl time.Dur
 	call := l.history.Now()
 	id, err := client.Begin(ctx, 0, uint64(ttl.Milliseconds()), name)
 	if err != nil {
-		return id, err
+		return id, fmt.Errorf("NEW_TXN: %w", err)
 	}
 	l.opened(call, id, ttl, name)
 	return id, nil
@@ -165,8 +176,8 @@ func (l *load) opened(call time.Duration, id txn.ID, ttl time.Duration, name str
 	l.history.Opened(op)
 }
 
-// end ends a transaction, and says whether there was a definite answer.
-func (l *load) end(ctx context.Context, client *wiretopic.Client, id txn.ID, action txn.Action, name string) bool {
+// end ends a transaction. An error says that there was no definite answer.
+func (l *load) end(ctx context.Context, client *wiretopic.Client, id txn.ID, action txn.Action, name string) error {
 	ctx, cancel := request(ctx)
 	defer cancel()
 	call := l.history.Now()
@@ -175,10 +186,10 @@ func (l *load) end(ctx context.Context, client *wiretopic.Client, id txn.ID, act
 	l.history.Ended(history.End{Span: history.Span{Call: call, Return: l.history.Now()}, ID: id, Action: action, Answer: answer})
 	if answer == history.Unknown {
 		l.unsettled <- id
-		return false
+		return fmt.Errorf("END_TXN: %w", err)
 	}
 	l.settle(id)
-	return true
+	return nil
 }
 
 func (l *load) settle(id txn.ID) {
@@ -244,8 +255,8 @@ func (l *load) askAgain(ctx context.Context) error {
 				continue
 			}
 		}
-		if !l.end(ctx, client, id, txn.Action(rand.IntN(2)), "") {
-			return errors.New("no answer")
+		if err := l.end(ctx, client, id, txn.Action(rand.IntN(2)), ""); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 type officialWorker struct {
 	*load
 
+	restarts  int64 // when the session began
 	client    pulsar.Client
 	consumer  pulsar.Consumer
 	producers []pulsar.Producer // of the outputs
@@ -30,7 +31,7 @@ func (w *officialWorker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.client, w.producers = client, nil
+	w.restarts, w.client, w.producers = w.load.restarts.Load(), client, nil
 	// A consumer that stayed would keep messages from whoever looks what is left.
 	defer client.Close()
 	if err := bounded(ctx, w.attach); err != nil {
@@ -38,6 +39,9 @@ func (w *officialWorker) session(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		if err := w.transaction(ctx); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				w.t.Logf("the official client waits in vain: %v", err)
+			}
 			return err
 		}
 	}
@@ -153,12 +157,13 @@ func (w *officialWorker) work(ctx context.Context, t pulsar.Transaction, id txn.
 func (w *officialWorker) send(ctx context.Context, t pulsar.Transaction, id txn.ID, output int) error {
 	ctx, cancel := request(ctx)
 	defer cancel()
-	key, call, restarts := w.key(), w.history.Now(), w.restarts.Load()
+	key, call := w.key(), w.history.Now()
 	_, err := w.producers[output].Send(ctx, &pulsar.ProducerMessage{Payload: []byte(key), Transaction: t})
 	answer := successOnly(err)
 	w.history.Sent(history.Message{
 		Topic: w.outputs[output], Key: key, Txn: id, InTxn: true, Answer: answer,
-		Repeatable: err != nil || restarts != w.restarts.Load(),
+		// A client that reconnects may send twice what it is given meanwhile.
+		Repeatable: err != nil || w.restarts != w.load.restarts.Load(),
 	})
 	if answer == history.Done {
 		w.used(id, "SEND", call)

@@ -30,8 +30,8 @@ func TestAnswerBeforeWriteIsCaught(t *testing.T) {
 			l.longestTTL = 2 * time.Second
 			c.work(l)
 			for range 3 {
-				l.restarts.Add(1)
 				s.Kill()
+				l.restarts.Add(1)
 				s.Start(failpoint.Variable + "=early:" + string(c.kind) + ":50ms")
 				pause(l.ctx, 500*time.Millisecond)
 			}
@@ -62,8 +62,8 @@ func (l *load) bareTransactions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !l.end(ctx, client, id, txn.Action(rand.IntN(2)), "") {
-			return errNoAnswer
+		if err := l.end(ctx, client, id, txn.Action(rand.IntN(2)), ""); err != nil {
+			return err
 		}
 		pause(ctx, askPause)
 	}

@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -63,9 +64,9 @@ func (w *rawWorker) transaction(ctx context.Context) error {
 	}
 	switch fate := rand.IntN(100); {
 	case fate < 60:
-		return w.finish(ctx, id, txn.Commit)
+		return w.end(ctx, w.client, id, txn.Commit, w.clientName)
 	case fate < 80:
-		return w.finish(ctx, id, txn.Abort)
+		return w.end(ctx, w.client, id, txn.Abort, w.clientName)
 	case fate < 90:
 		return nil // its deadline ends it
 	default:
@@ -74,13 +75,6 @@ func (w *rawWorker) transaction(ctx context.Context) error {
 }
 
 var errNoAnswer = errors.New("no definite answer")
-
-func (w *rawWorker) finish(ctx context.Context, id txn.ID, action txn.Action) error {
-	if !w.end(ctx, w.client, id, action, w.clientName) {
-		return errNoAnswer
-	}
-	return nil
-}
 
 // loseAnswer asks for the end and closes the connection without reading the answer; somebody else asks again.
 func (w *rawWorker) loseAnswer(id txn.ID, action txn.Action) error {
@@ -122,7 +116,7 @@ func (w *rawWorker) use(ctx context.Context, id txn.ID, name string, command *pu
 	_, err := w.client.Call(ctx, command)
 	answer := answerOf(err)
 	if answer == history.Unknown {
-		return err
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	w.history.Used(history.Use{Span: history.Span{Call: call, Return: w.history.Now()}, ID: id, Name: name, Answer: answer})
 	return nil
@@ -144,7 +138,7 @@ func (w *rawWorker) send(ctx context.Context, id txn.ID, topic string) error {
 		w.used(id, "SEND", call)
 	}
 	if answer == history.Unknown {
-		return err
+		return fmt.Errorf("SEND: %w", err)
 	}
 	return nil
 }
@@ -185,7 +179,7 @@ func (w *rawWorker) acknowledge(ctx context.Context, id txn.ID, topic string) er
 		w.used(id, "ACK", call)
 	}
 	if answer == history.Unknown {
-		return err
+		return fmt.Errorf("ACK: %w", err)
 	}
 	return nil
 }
