@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 )
 
@@ -40,21 +41,24 @@ func (c *contest) line(what, with string) line {
 	return figure(what, c.ours.rate(), "txn/s").compared(ceiling{with, c.theirs.rate()})
 }
 
-// besidePulsar compares with a real Pulsar: its defaults, and its batched transaction log.
-func besidePulsar(ctx context.Context, _ *suite) ([]line, error) {
+// besidePulsar compares with a real Pulsar: its defaults, and its batched transaction log. Each server is a process of its
+// own, and the clients are in this one.
+func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 	if os.Getenv(pulsarStart) == "" {
 		return []line{leftOut("beside a real Pulsar "+pulsarVersion, pulsarStart+" names no program that starts one")}, nil
 	}
 	var plain, batched, send contest
-	err := withLocal(ctx, nil, func(l *local, c *wireclient.Conn) error {
-		err := withBroker(ctx, nil, func(b *broker) error {
-			return errors.Join(plain.newEnds(ctx, c, b), send.sends(ctx, l, b))
-		})
-		if err != nil {
-			return err
-		}
-		return withBroker(ctx, []string{"transactionLogBatchedWriteEnabled=true"}, func(b *broker) error {
-			return batched.newEnds(ctx, c, b)
+	err := inDirectory(func(dir string) error {
+		return withProcess(ctx, s.binary, dir, func(ours *process.Server, _ time.Time) error {
+			err := withBroker(ctx, nil, func(theirs *broker) error {
+				return errors.Join(plain.newEnds(ctx, ours.ServiceURL, theirs.url), send.sends(ctx, ours.ServiceURL, theirs.url))
+			})
+			if err != nil {
+				return err
+			}
+			return withBroker(ctx, []string{"transactionLogBatchedWriteEnabled=true"}, func(theirs *broker) error {
+				return batched.newEnds(ctx, ours.ServiceURL, theirs.url)
+			})
 		})
 	})
 	if err != nil {
@@ -68,19 +72,21 @@ func besidePulsar(ctx context.Context, _ *suite) ([]line, error) {
 	}, nil
 }
 
-func (c *contest) newEnds(ctx context.Context, ours *wireclient.Conn, b *broker) error {
-	return connected(ctx, b.url, func(theirs *wireclient.Conn) error {
-		on := func(conn *wireclient.Conn) func(time.Duration) (measured, error) {
-			l := load{conn: conn, inFlight: inFlight, exchange: newEnd(conn, nil)}
-			return func(warmUp time.Duration) (measured, error) { return l.runFor(ctx, warmUp, contestTurn) }
-		}
-		return c.run(on(ours), on(theirs))
+func (c *contest) newEnds(ctx context.Context, ours, theirs string) error {
+	return connected(ctx, ours, func(ours *wireclient.Conn) error {
+		return connected(ctx, theirs, func(theirs *wireclient.Conn) error {
+			on := func(conn *wireclient.Conn) func(time.Duration) (measured, error) {
+				l := load{conn: conn, inFlight: inFlight, exchange: newEnd(conn, nil)}
+				return func(warmUp time.Duration) (measured, error) { return l.runFor(ctx, warmUp, contestTurn) }
+			}
+			return c.run(on(ours), on(theirs))
+		})
 	})
 }
 
-func (c *contest) sends(ctx context.Context, l *local, b *broker) error {
+func (c *contest) sends(ctx context.Context, ours, theirs string) error {
 	with := func(p *producers) func(time.Duration) (measured, error) {
 		return func(warmUp time.Duration) (measured, error) { return p.runFor(ctx, warmUp, contestTurn) }
 	}
-	return c.run(with(onOneTopic(l.ServiceURL())), with(onManyTopics(b.url)))
+	return c.run(with(onOneTopic(ours)), with(onManyTopics(theirs)))
 }
