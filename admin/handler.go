@@ -141,10 +141,11 @@ func (h *handler) resolve(w http.ResponseWriter, r *http.Request) {
 // statusOf is the HTTP status of an error of package txn.
 func statusOf(err error) int {
 	var notFound *txn.NotFoundError
+	var status *txn.StatusError
 	switch {
 	case errors.As(err, &notFound):
 		return http.StatusNotFound
-	case errors.Is(err, txn.ErrNotAllowed):
+	case errors.Is(err, txn.ErrNotAllowed), errors.As(err, &status):
 		return http.StatusConflict
 	case errors.Is(err, txn.ErrCoordinatorNotFound), errors.Is(err, txn.ErrNotReady):
 		return http.StatusServiceUnavailable
@@ -158,7 +159,20 @@ type Failure struct {
 }
 
 func (h *handler) fail(w http.ResponseWriter, code int, err error) {
-	h.write(w, code, Failure{Reason: err.Error()})
+	h.write(w, code, Failure{Reason: explain(err)})
+}
+
+// explain is the text of err for an operator, who is told more than the wire's texts say.
+func explain(err error) string {
+	var notFound *txn.NotFoundError
+	if errors.As(err, &notFound) {
+		return fmt.Sprintf("%s: not found: never opened, or its outcome is no longer kept", notFound.ID)
+	}
+	var status *txn.StatusError
+	if errors.As(err, &status) {
+		return fmt.Sprintf("%s has ended: it is %s", status.ID, status.Got)
+	}
+	return err.Error()
 }
 
 func (h *handler) write(w http.ResponseWriter, code int, body any) {

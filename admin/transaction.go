@@ -61,6 +61,7 @@ type Coordinator struct {
 // Health is the state of the process, in JSON.
 type Health struct {
 	Healthy      bool          `json:"healthy"`
+	Transactions bool          `json:"transactionsEnabled"`
 	Store        string        `json:"store"` // normal, or what it refuses and why
 	Coordinators []Coordinator `json:"coordinators"`
 }

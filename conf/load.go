@@ -36,6 +36,7 @@ func Load(sources Sources) (*Config, *Report, error) {
 	config := loader.config(sources.File != "")
 	loader.checkNotHonoured()
 	checkStore(config, report, &loader)
+	checkTransactions(config, report)
 	checkBind(config, report)
 	if len(loader.faults) > 0 {
 		slices.SortStableFunc(loader.faults, func(a, b Fault) int {

@@ -18,6 +18,14 @@ func checkStore(config *Config, report *Report, l *loader) {
 	}
 }
 
+// checkTransactions warns where a file of Pulsar's, whose default is off, turns off what the product is for.
+func checkTransactions(config *Config, report *Report) {
+	if !config.TransactionCoordinatorEnabled {
+		report.warn("transactionCoordinatorEnabled=false (%s): transactions are off; --set transactionCoordinatorEnabled=true turns them on",
+			report.Origin("transactionCoordinatorEnabled"))
+	}
+}
+
 // checkBind warns of a server that others can reach: this version authenticates nobody.
 func checkBind(config *Config, report *Report) {
 	if config.BindAddress == "localhost" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -60,7 +61,7 @@ func newOfficialClient(addr string) (pulsar.Client, error) {
 
 func (w *officialWorker) attach() (err error) {
 	w.consumer, err = w.client.Subscribe(pulsar.ConsumerOptions{
-		Topics: w.inputs, SubscriptionName: officialSubscription, Type: pulsar.Shared,
+		Topics: slices.Clone(w.inputs), SubscriptionName: officialSubscription, Type: pulsar.Shared,
 		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest, ReceiverQueueSize: 20,
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
@@ -14,6 +15,9 @@ import (
 type inspection struct{ group *coordinator.Group }
 
 func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Transaction, error) {
+	if i.group.Count() == 0 {
+		return nil, fmt.Errorf("%w: transactions are off (transactionCoordinatorEnabled=false)", txn.ErrNotReady)
+	}
 	before := time.Now().Add(-filter.OlderThan).UnixMilli()
 	found, err := i.group.List(ctx, func(d *fsm.Description) bool {
 		return d.Opened <= before &&
@@ -77,7 +81,7 @@ func participantState(status txn.Status, p *fsm.ParticipantState) string {
 
 // health tells whether every coordinator serves, and what the store refuses.
 func health(group *coordinator.Group, store string) admin.Health {
-	h := admin.Health{Healthy: true, Store: store}
+	h := admin.Health{Healthy: true, Transactions: group.Count() > 0, Store: store, Coordinators: []admin.Coordinator{}}
 	for _, s := range group.Statuses() {
 		c := admin.Coordinator{
 			ID: s.TC, Serving: s.Serving, Term: s.Term, Transactions: s.Live, Outcomes: s.Outcomes, LastIssued: s.LastIssued,

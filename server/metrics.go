@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -115,6 +116,7 @@ func (m *metrics) coordinatorEvents(count uint64) coordinator.Events {
 	for tc := range labels {
 		labels[tc] = strconv.Itoa(tc)
 		hot[tc] = m.hot(labels[tc])
+		m.clock.WithLabelValues(labels[tc]).Set(0)
 	}
 	return coordinator.Events{
 		TermBegan:   func(tc uint64, _ int64, _, _ int, _ time.Duration) { m.terms.WithLabelValues(labels[tc]).Inc() },
@@ -169,18 +171,17 @@ func (h *hotMetrics) ended(action txn.Action, open time.Duration) {
 
 // connectionEvents feeds the connections' events to the metrics.
 func (m *metrics) connectionEvents() conn.Events {
-	received := map[pulsarproto.BaseCommand_Type]prometheus.Counter{}
-	for command, name := range pulsarproto.BaseCommand_Type_name {
-		received[pulsarproto.BaseCommand_Type(command)] = m.commands.WithLabelValues(name)
-	}
+	var received sync.Map // of the commands that came: their counters
 	return conn.Events{
 		ConnectionOpened:  m.opened.Inc,
 		ConnectionClosed:  func(reason conn.CloseReason) { m.closed.WithLabelValues(string(reason)).Inc() },
 		ConnectionRefused: m.refused.Inc,
 		CommandReceived: func(command pulsarproto.BaseCommand_Type) {
-			if counter, known := received[command]; known {
-				counter.Inc()
+			counter, known := received.Load(command)
+			if !known {
+				counter, _ = received.LoadOrStore(command, m.commands.WithLabelValues(command.String()))
 			}
+			counter.(prometheus.Counter).Inc()
 		},
 		RequestFailed: func(command pulsarproto.BaseCommand_Type, code pulsarproto.ServerError) {
 			m.failed.WithLabelValues(command.String(), code.String()).Inc()

@@ -25,13 +25,18 @@ func (id ID) String() string {
 	return string(append(b, ')'))
 }
 
-// ParseID reads the text form, with or without parentheses and with blanks around the numbers.
+// ParseID reads the text form, with or without parentheses and with blanks around the numbers, and the form in which the Go
+// client prints an id, {most least}.
 func ParseID(text string) (ID, error) {
 	s := strings.TrimSpace(text)
-	if strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") {
+	separator := ","
+	switch {
+	case strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")"):
 		s = s[1 : len(s)-1]
+	case strings.HasPrefix(s, "{") && strings.HasSuffix(s, "}"):
+		s, separator = s[1:len(s)-1], " "
 	}
-	most, least, found := strings.Cut(s, ",")
+	most, least, found := strings.Cut(s, separator)
 	if !found {
 		return ID{}, fmt.Errorf("transaction id %q: want (most,least)", text)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/user"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -138,6 +139,9 @@ func (f *adminFlags) call(ctx context.Context, method, path string, body, result
 		if err := json.NewEncoder(&content).Encode(body); err != nil {
 			return err
 		}
+	}
+	if !strings.HasPrefix(f.url, "http://") && !strings.HasPrefix(f.url, "https://") {
+		return fmt.Errorf("--admin-url %q: want http://host:port", f.url)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, f.url+"/pulsar-tc/v1/transactions"+path, &content)
 	if err != nil {

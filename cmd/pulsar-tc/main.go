@@ -47,6 +47,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pulsar-tc",
 		Short:         "A transaction coordinator for Apache Pulsar clients that always tells the true outcome",
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -65,7 +65,7 @@ func runStandalone(ctx context.Context, sources conf.Sources) error {
 func readyLine(srv *server.Server, config *conf.Config, report *conf.Report, took time.Duration) string {
 	line := fmt.Sprintf("pulsar-tc %s ready in %d ms: %s %s data %s", version, took.Milliseconds(), srv.ServiceURL(), srv.WebURL(), config.DataDir)
 	if !config.TransactionCoordinatorEnabled {
-		line += fmt.Sprintf("; transactions are OFF (%s says transactionCoordinatorEnabled=false; --set transactionCoordinatorEnabled=true turns them on)",
+		line += fmt.Sprintf("; transactions are OFF (transactionCoordinatorEnabled=false, from %s; --set transactionCoordinatorEnabled=true turns them on)",
 			report.Origin("transactionCoordinatorEnabled"))
 	}
 	return line

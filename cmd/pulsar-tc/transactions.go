@@ -34,6 +34,7 @@ func transactionsCommand() *cobra.Command {
 
 func endCommand() *cobra.Command {
 	var serviceURL, id, action, clientName string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "end --txn-id '(most,least)' --action commit|abort",
 		Short: "Ask END_TXN as any client would, and print the outcome",
@@ -55,6 +56,9 @@ Exit code 0: it is done as asked; 3: the contrary had happened; 4: not found; 1:
 			if err := end(ctx, serviceURL, txnID, wanted, clientName); err != nil {
 				return outcomeError(txnID, err)
 			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]string{"id": txnID.String(), "state": wanted.Decided().String()})
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", txnID, wanted.Decided())
 			return err
 		},
@@ -63,6 +67,7 @@ Exit code 0: it is done as asked; 3: the contrary had happened; 4: not found; 1:
 	cmd.Flags().StringVar(&id, "txn-id", "", "transaction id, (most,least)")
 	cmd.Flags().StringVar(&action, "action", "", "commit or abort")
 	cmd.Flags().StringVar(&clientName, "client-name", "", "client name to send along (PIP-255); not needed to find an outcome")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of a line")
 	requireFlags(cmd, "txn-id", "action")
 	return cmd
 }
