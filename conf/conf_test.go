@@ -56,7 +56,7 @@ func TestStockFiles(t *testing.T) {
 		{"proxy.good.conf", 20, []string{"authenticateMetricsEndpoint"}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			_, report := load(t, Sources{File: filepath.Join("testdata", test.file)})
+			config, report := load(t, Sources{File: filepath.Join("testdata", test.file)})
 			if len(report.Unknown) < test.unknown {
 				t.Errorf("%d unknown keys listed, want at least %d", len(report.Unknown), test.unknown)
 			}
