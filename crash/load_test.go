@@ -107,7 +107,7 @@ func (l *load) start() {
 	for _, name := range []string{"", "", "payments", "orders"} {
 		l.repeat(l.answered((&rawWorker{load: l, clientName: name}).session))
 	}
-	for range 2 {
+	for range officialWorkers {
 		l.repeat((&officialWorker{load: l}).session)
 	}
 	l.repeat(l.answered((&plainWorker{load: l}).session))
