@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	contestRounds = 3
-	contestTurn   = 4 * time.Second
+	contestRounds = 5
+	contestTurn   = 3 * time.Second
 	// pulsarWarmUp is what a Java process needs to compile itself.
 	pulsarWarmUp = 10 * time.Second
 )
