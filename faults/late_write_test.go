@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -185,9 +186,11 @@ func (s *beside) answer(answer <-chan error) error {
 // receiveTo receives and acknowledges what comes up to the message last.
 func (s *beside) receiveTo(last string) []string {
 	s.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, waitTime)
+	defer cancel()
 	var got []string
 	for {
-		message, err := s.consumer.Receive(s.ctx)
+		message, err := s.consumer.Receive(ctx)
 		if err != nil {
 			s.Fatalf("after %s instead of %s: %v", strings.Join(got, " "), last, err)
 		}
