@@ -127,11 +127,15 @@ func (s *Server) openStore(ctx, run context.Context) error {
 	return nil
 }
 
+// leadership is that of the only process that may write to the store. Nobody waits for its lease: whoever gets the lock of
+// the data directory next takes over at once. A short one would only end terms of a machine that stands still for a moment.
+var leadership = etcdleader.Options{Exclusive: true, Lease: time.Minute}
+
 // startTopics starts coordinators and topics, which know each other through small interfaces: a topic registers participants,
 // a coordinator ends transactions on topics.
 func (s *Server) startTopics(_, run context.Context) error {
 	log, space := s.options.Log, s.options.space()
-	leader, err := etcdleader.New(leaderClient{s.store.Client(), s.kv}, space, etcdleader.Options{Exclusive: true}, log)
+	leader, err := etcdleader.New(leaderClient{s.store.Client(), s.kv}, space, leadership, log)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/rs/zerolog"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/conf"
@@ -157,5 +158,18 @@ func TestRestartInOneProcess(t *testing.T) {
 		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A lease that nobody waits for outlasts a machine that stands still for a while.
+func TestLeaseOutlastsAStandstill(t *testing.T) {
+	s := start(t, load(t))
+	key, err := s.store.Client().Get(t.Context(), s.options.space().Leader(0))
+	if err != nil || len(key.Kvs) != 1 {
+		t.Fatalf("leader key: %v, %v", key, err)
+	}
+	lease, err := s.store.Client().TimeToLive(t.Context(), clientv3.LeaseID(key.Kvs[0].Lease))
+	if err != nil || lease.GrantedTTL != 60 {
+		t.Errorf("lease: %+v, %v, want 60 s", lease, err)
 	}
 }
