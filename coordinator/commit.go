@@ -120,7 +120,7 @@ func (s *session) readPrefix(ctx context.Context) {
 		wait(ctx, s.c.opts.RetryCeiling)
 	}
 	if ctx.Err() == nil {
-		s.c.mail.put(letter{cmd: &fsm.Cleaned{Prefix: entries}})
+		s.c.mail.tell(&fsm.Cleaned{Prefix: entries})
 	}
 }
 

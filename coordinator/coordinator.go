@@ -254,7 +254,7 @@ func (c *Coordinator) SetSpace(level fsm.SpaceLevel) {
 	c.space = level
 	c.mu.Unlock()
 	if changed {
-		c.mail.put(letter{cmd: &fsm.Space{Level: level}})
+		c.mail.tell(&fsm.Space{Level: level})
 	}
 }
 
@@ -266,7 +266,7 @@ func (c *Coordinator) currentSpace() fsm.SpaceLevel {
 
 // submit queues a command whose answer somebody waits for.
 func (c *Coordinator) submit(cmd fsm.Command, answer answerFunc) {
-	if !c.mail.put(letter{cmd: cmd, answer: answer, since: c.now()}) {
-		answer(nil, txn.ErrCoordinatorNotFound)
+	if err := c.mail.put(letter{cmd: cmd, answer: answer, since: c.now()}); err != nil {
+		answer(nil, err)
 	}
 }

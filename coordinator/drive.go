@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// drives are the participant calls of one term: a bounded number in flight, the others waiting in order, failed ones
+// drives are the participant calls of one term: a bounded number in flight, the others waiting their turn, failed ones
 // repeated with backoff until the participant has applied the decision or the term ends (TC-15, TC-23).
 type drives struct {
 	ctx          context.Context // the term's
@@ -25,7 +25,7 @@ type drives struct {
 
 	mu        sync.Mutex // guards the following
 	inFlight  int
-	waiting   []*drive
+	waiting   turns
 	timers    map[*drive]func()
 	withdrawn map[place]struct{}
 	closed    bool
@@ -62,7 +62,7 @@ func (s *drives) start(d *drive) {
 		return
 	}
 	if s.inFlight >= s.opts.MaxDrives {
-		s.waiting = append(s.waiting, d)
+		s.waiting.push(d)
 		s.mu.Unlock()
 		return
 	}
@@ -118,10 +118,11 @@ func (s *drives) release(finished *drive) (next *drive, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dropped = s.dropped(finished)
-	for !s.closed && len(s.waiting) > 0 {
-		next = s.waiting[0]
-		s.waiting[0] = nil
-		s.waiting = s.waiting[1:]
+	for !s.closed {
+		next = s.waiting.pop()
+		if next == nil {
+			break
+		}
 		if !s.dropped(next) {
 			s.calls.Add(1)
 			return next, dropped
@@ -166,7 +167,7 @@ func (s *drives) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.waiting = nil
+	s.waiting = turns{}
 	for d, stop := range s.timers {
 		stop()
 		delete(s.timers, d)

@@ -1,11 +1,13 @@
 package coordinator
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // answerFunc receives the answer to a command: the effect, or the error that no machine gave.
@@ -18,31 +20,66 @@ type letter struct {
 	since  time.Time
 }
 
+// maxWaiting bounds what waits for a coordinator, in bytes: it may be loading for a while, or not able to load.
+const maxWaiting = 64 << 20
+
+// size is about what a letter holds, in bytes.
+func (l *letter) size() int {
+	const fixed = 256
+	add, is := l.cmd.(*fsm.AddParticipants)
+	if !is {
+		return fixed
+	}
+	size := fixed
+	for i := range add.Participants {
+		size += 64 + add.Participants[i].Size()
+	}
+	return size
+}
+
 // mailbox is the queue between everybody and the coordinator's goroutine.
 type mailbox struct {
 	wake chan struct{} // holds one token while letters wait
 
 	mu      sync.Mutex // guards the following
 	letters []letter
+	bytes   int // of letters
 	closed  bool
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// put queues l and reports whether the mailbox takes letters.
-func (m *mailbox) put(l letter) bool {
+// put queues a letter that somebody waits for. Errors: txn.ErrCoordinatorNotFound after close, txn.ErrTooManyRequests if too
+// much waits.
+func (m *mailbox) put(l letter) error {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.closed {
-		m.mu.Unlock()
-		return false
+		return txn.ErrCoordinatorNotFound
 	}
+	if m.bytes > maxWaiting-l.size() {
+		return fmt.Errorf("%w: %d bytes of requests wait for the coordinator already", txn.ErrTooManyRequests, m.bytes)
+	}
+	m.add(l)
+	return nil
+}
+
+// tell queues a command that nobody waits for. After close it goes nowhere.
+func (m *mailbox) tell(cmd fsm.Command) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.add(letter{cmd: cmd})
+	}
+}
+
+// add queues l and wakes the coordinator for the first. The caller holds mu.
+func (m *mailbox) add(l letter) {
 	m.letters = append(m.letters, l)
-	first := len(m.letters) == 1
-	m.mu.Unlock()
-	if first {
+	m.bytes += l.size()
+	if len(m.letters) == 1 {
 		m.ring()
 	}
-	return true
 }
 
 func (m *mailbox) ring() {
@@ -57,7 +94,7 @@ func (m *mailbox) take(dst []letter) []letter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	taken := m.letters
-	m.letters = dst
+	m.letters, m.bytes = dst, 0
 	return taken
 }
 
@@ -70,6 +107,7 @@ func (m *mailbox) expired(t time.Time) []letter {
 		late := l.answer != nil && l.since.Before(t)
 		if late {
 			out = append(out, l)
+			m.bytes -= l.size()
 		}
 		return late
 	})
@@ -82,6 +120,6 @@ func (m *mailbox) close() []letter {
 	defer m.mu.Unlock()
 	m.closed = true
 	rest := m.letters
-	m.letters = nil
+	m.letters, m.bytes = nil, 0
 	return rest
 }

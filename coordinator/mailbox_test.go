@@ -1,10 +1,13 @@
 package coordinator
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // TestExpiredLeavesWhatNobodyWaitsFor: requests that waited too long are taken out, participants' answers and the store's level stay,
@@ -14,14 +17,10 @@ func TestExpiredLeavesWhatNobodyWaitsFor(t *testing.T) {
 	now := time.Unix(1000, 0)
 	answered := 0
 	answer := func(*fsm.Effect, error) { answered++ }
-	for _, l := range []letter{
-		{cmd: &fsm.Applied{}},
-		{cmd: &fsm.NewTxn{}, answer: answer, since: now.Add(-time.Second)},
-		{cmd: &fsm.Space{}},
-		{cmd: &fsm.EndTxn{}, answer: answer, since: now},
-	} {
-		m.put(l)
-	}
+	m.tell(&fsm.Applied{})
+	put(t, m, letter{cmd: &fsm.NewTxn{}, answer: answer, since: now.Add(-time.Second)})
+	m.tell(&fsm.Space{})
+	put(t, m, letter{cmd: &fsm.EndTxn{}, answer: answer, since: now})
 	if out := m.expired(now); len(out) != 1 || out[0].since.Equal(now) {
 		t.Errorf("%d letters are taken out, want the one that waited", len(out))
 	}
@@ -33,8 +32,8 @@ func TestExpiredLeavesWhatNobodyWaitsFor(t *testing.T) {
 // TestMailboxRingsOnce: one token while letters wait, however many.
 func TestMailboxRingsOnce(t *testing.T) {
 	m := newMailbox()
-	m.put(letter{})
-	m.put(letter{})
+	put(t, m, letter{})
+	put(t, m, letter{})
 	<-m.wake
 	select {
 	case <-m.wake:
@@ -42,9 +41,43 @@ func TestMailboxRingsOnce(t *testing.T) {
 	default:
 	}
 	m.take(nil)
-	m.put(letter{})
+	put(t, m, letter{})
 	<-m.wake
-	if rest := m.close(); len(rest) != 1 || m.put(letter{}) {
-		t.Errorf("%d letters at the close, want 1; a closed mailbox takes none", len(rest))
+	if rest := m.close(); len(rest) != 1 {
+		t.Errorf("%d letters at the close, want 1", len(rest))
 	}
+	if err := m.put(letter{}); !errors.Is(err, txn.ErrCoordinatorNotFound) {
+		t.Errorf("after the close: %v", err)
+	}
+}
+
+func put(t *testing.T, m *mailbox, l letter) {
+	t.Helper()
+	if err := m.put(l); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What waits for a coordinator that does not serve is bounded in bytes, and what the coordinator needs itself still gets in.
+func TestMailboxIsBounded(t *testing.T) {
+	m := newMailbox()
+	big := []txn.Participant{{Topic: strings.Repeat("t", 1<<20)}}
+	add := func() error {
+		return m.put(letter{cmd: &fsm.AddParticipants{Participants: big}, answer: func(*fsm.Effect, error) {}})
+	}
+	taken := 0
+	for add() == nil {
+		taken++
+	}
+	if most := maxWaiting >> 20; taken < most/2 || taken > most {
+		t.Errorf("%d MiB taken, want about %d", taken, most)
+	}
+	if err := add(); !errors.Is(err, txn.ErrTooManyRequests) {
+		t.Errorf("over the bound: %v", err)
+	}
+	m.tell(&fsm.Applied{})
+	if all := m.take(nil); len(all) != taken+1 {
+		t.Errorf("%d letters, want %d", len(all), taken+1)
+	}
+	put(t, m, letter{cmd: &fsm.AddParticipants{Participants: big}})
 }

@@ -67,7 +67,7 @@ func (c *Coordinator) millis() int64 { return c.now().UnixMilli() }
 
 // report brings a participant's answer back to the machine. After the term the machine of the next one ignores it: an
 // answer says that the decision is applied, which stays true.
-func (s *session) report(cmd fsm.Command) { s.c.mail.put(letter{cmd: cmd}) }
+func (s *session) report(cmd fsm.Command) { s.c.mail.tell(cmd) }
 
 func (s *session) driveFailed(d *drive, err error, attempts int) {
 	if s.c.opts.Events.DriveFailed != nil {

@@ -21,6 +21,8 @@ type Bucket struct {
 	head   int
 	length int
 	loaded []slot // between Load and Loaded: what was read, in any order
+
+	forgottenAt int // place in Index.forgotten, from 1; 0: none
 }
 
 // chunk is so small that a name with few outcomes costs little, and so large that its pointer does not count.

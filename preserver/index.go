@@ -38,6 +38,9 @@ type Index struct {
 	total    int
 	bytes    int64
 	expireAt int // bucket number at which the expiry pass goes on
+
+	forgotten []forgotten    // since the last TakeForgotten
+	cuts      map[Key]uint64 // between Load and Loaded: what was forgotten before
 }
 
 const (
@@ -175,18 +178,23 @@ func (x *Index) evict(b *Bucket) {
 	delete(x.byID, s.least)
 	x.total--
 	x.bytes -= b.outcomeCost()
+	x.forget(b, s.number())
 	heap.Fix(&x.byExcess, b.heapAt)
 	x.drop(b)
 }
 
-// Get returns the outcome of a transaction and whose it is, unless count or time have ended it by now.
+// Get returns the outcome of a transaction and whose it is, unless count or time have ended it by now. One that they have
+// ended is forgotten for good, with all before it: whatever the clock and the settings do later, the answer stays.
 func (x *Index) Get(least uint64, now int64) (Outcome, Key, bool) {
 	b, s, rank := x.find(least)
-	if s == nil || x.tooOld(s, now) {
+	if s == nil {
 		return Outcome{}, Key{}, false
 	}
 	newer := b.base + uint64(b.Len()) - rank - 1
-	if newer >= uint64(b.limit) && x.unprotected(s, now) {
+	if x.tooOld(s, now) || newer >= uint64(b.limit) && x.unprotected(s, now) {
+		for b.Len() > 0 && b.base <= rank {
+			x.evict(b)
+		}
 		return Outcome{}, Key{}, false
 	}
 	return s.outcome(), b.key, true

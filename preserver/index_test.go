@@ -108,14 +108,53 @@ func TestRetention(t *testing.T) {
 			t.Errorf("at %d: %q, want %q", c.now, got, c.want)
 		}
 	}
+	first = f.end(preserver.Key{Name: "n"}, 2000)
+	f.end(preserver.Key{Name: "n"}, 2050)
 	if f.Len() != 2 {
 		t.Fatalf("Len %d before the pass, want 2", f.Len())
 	}
-	if n, done := f.Expire(1100, 10); n != 1 || !done {
+	if n, done := f.Expire(2100, 10); n != 1 || !done {
 		t.Errorf("Expire forgot %d, done %t, want 1, true", n, done)
 	}
 	if _, _, held := f.Held(first); held || f.Len() != 1 {
 		t.Errorf("expired outcome is still held, Len %d", f.Len())
+	}
+}
+
+// Promise 2: what was not known once is never known again, whatever the clock does, and whatever a later load is allowed to keep.
+func TestForgottenStaysForgotten(t *testing.T) {
+	key := preserver.Key{Name: "n"}
+	for _, c := range []struct {
+		name string
+		opts preserver.Options
+		now  int64 // of the lookup that finds nothing
+	}{
+		{"by time", preserver.Options{Count: 10, Retention: 100, Max: 100}, 1200},
+		{"by count", preserver.Options{Count: 2, Retention: 10_000, MinTime: 50, Max: 100}, 1100},
+		{"by the cap", preserver.Options{Count: 10, Retention: 10_000, Max: 2}, 1010},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(c.opts)
+			ids := []uint64{f.end(key, 1000), f.end(key, 1001), f.end(key, 1002)}
+			if got := f.shown(c.now, ids[0]); got != "" {
+				t.Fatalf("shown at %d: %s", c.now, got)
+			}
+			if got := f.shown(1002, ids[0]); got != "" {
+				t.Errorf("shown after the clock went back: %s", got)
+			}
+			generous := preserver.New(preserver.Options{Count: 100, Retention: 1 << 40, MinTime: 1 << 40, Max: 100})
+			for i, id := range ids {
+				generous.Load(key, preserver.Outcome{Least: id, Place: uint64(i + 1), Ended: 1000 + int64(i), Status: txn.Committed})
+			}
+			f.TakeForgotten(generous.LoadForgotten)
+			generous.Loaded(1002)
+			if _, _, known := generous.Get(ids[0], 1002); known {
+				t.Error("shown after a load that may keep it")
+			}
+			if _, _, known := generous.Get(ids[2], 1002); !known && c.name != "by time" {
+				t.Error("a newer outcome is gone as well")
+			}
+		})
 	}
 }
 

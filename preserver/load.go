@@ -27,6 +27,7 @@ func (x *Index) Loaded(now int64) {
 			x.settle(b, now)
 		}
 	}
+	x.cuts = nil
 	heap.Init(&x.byExcess)
 	for x.total > x.opts.Max {
 		x.evict(x.byExcess[0])
@@ -42,7 +43,11 @@ func (x *Index) settle(b *Bucket, now int64) {
 		slices.SortFunc(all, byPlace)
 	}
 	all = slices.CompactFunc(all, func(s, t slot) bool { return s.place == t.place })
+	for len(all) > 0 && all[0].number() <= x.cuts[b.key] {
+		all = all[1:]
+	}
 	for len(all) > 0 && (x.tooOld(&all[0], now) || len(all) > b.limit && x.unprotected(&all[0], now)) {
+		x.forget(b, all[0].number())
 		all = all[1:]
 	}
 	for _, s := range all {

@@ -40,9 +40,12 @@ func pack(o Outcome) slot {
 	return s
 }
 
+// number is the place of the outcome.
+func (s *slot) number() uint64 { return s.place >> placeShift }
+
 func (s *slot) outcome() Outcome {
 	return Outcome{
-		Least: s.least, Place: s.place >> placeShift, Opened: s.ended - int64(s.took), Ended: s.ended, TTL: uint64(s.ttl),
+		Least: s.least, Place: s.number(), Opened: s.ended - int64(s.took), Ended: s.ended, TTL: uint64(s.ttl),
 		Status: txn.Status(s.place >> 1 & 7), TimedOut: s.place&1 != 0,
 	}
 }

@@ -17,6 +17,9 @@ const (
 	OpResolve Op = 17
 	// OpOutcome is one kept outcome, carried to the head of the log when the record that made it was rolled away.
 	OpOutcome Op = 18
+	// OpForget ends the outcomes of one owner and client name up to a place: a coordinator that has answered that it does not
+	// know them goes on not knowing them.
+	OpForget Op = 19
 )
 
 // Record is one record of a coordinator's log. Which fields count depends on Op:
@@ -27,6 +30,7 @@ const (
 //	UPDATE             Least, Expected, Status; if Status is final also Owner, ClientName, StartTime, TimeoutMillis, Place
 //	SNAPSHOT           Least, Owner, ClientName, StartTime, TimeoutMillis, Status, Participants, Done
 //	RESOLVE            Least, Participants, Who
+//	FORGET             Owner, ClientName, Place
 //	OUTCOME            Least, Status, Owner, ClientName, StartTime, TimeoutMillis, Place, Time = when it ended
 //
 // Time is the moment the record was made, milliseconds since the epoch, in every record.

@@ -62,8 +62,13 @@ func slice(t *rapid.T, name string, of ...*rapid.Generator[txn.Participant]) []t
 
 // recordOf draws a record with the fields that count for op, as listed at txn.Record.
 func recordOf(t *rapid.T, op txn.Op) txn.Record {
-	r := txn.Record{Op: op, Least: rapid.Uint64().Draw(t, "least"), Time: rapid.Int64().Draw(t, "time")}
+	r := txn.Record{Op: op, Time: rapid.Int64().Draw(t, "time")}
+	if op != txn.OpForget {
+		r.Least = rapid.Uint64().Draw(t, "least")
+	}
 	switch op {
+	case txn.OpForget:
+		r.Owner, r.ClientName, r.Place = owners.Draw(t, "owner"), names.Draw(t, "client name"), rapid.Uint64().Draw(t, "place")
 	case txn.OpAddPartition:
 		r.Participants = slice(t, "participants", partitions)
 	case txn.OpAddSubscription:
@@ -92,7 +97,7 @@ func recordOf(t *rapid.T, op txn.Op) txn.Record {
 }
 
 var ops = []txn.Op{
-	txn.OpNew, txn.OpAddPartition, txn.OpAddSubscription, txn.OpUpdate, txn.OpSnapshot, txn.OpResolve, txn.OpOutcome,
+	txn.OpNew, txn.OpAddPartition, txn.OpAddSubscription, txn.OpUpdate, txn.OpSnapshot, txn.OpResolve, txn.OpOutcome, txn.OpForget,
 }
 
 func drawRecords(t *rapid.T) []txn.Record {

@@ -149,7 +149,7 @@ func (d *Decoder) record(r *txn.Record, b []byte, base int64) error {
 func (d *Decoder) field(r *txn.Record, field protowire.Number, value fieldValue) (err error) {
 	switch field {
 	case fieldOp:
-		if value.number > uint64(txn.OpOutcome) {
+		if value.number > uint64(txn.OpForget) {
 			return fmt.Errorf("unknown op %d", value.number)
 		}
 		r.Op = txn.Op(value.number)

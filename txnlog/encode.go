@@ -75,7 +75,9 @@ func closeMessage(b []byte, start int) []byte {
 
 func appendRecord(b []byte, r *txn.Record, allowed fieldSet, base int64) []byte {
 	b = appendNumber(b, fieldOp, uint64(r.Op))
-	b = appendNumber(b, fieldLeast, r.Least)
+	if allowed&fields(fieldLeast) != 0 {
+		b = appendNumber(b, fieldLeast, r.Least)
+	}
 	if allowed&fields(fieldExpected) != 0 {
 		b = appendNumber(b, fieldExpected, uint64(r.Expected))
 	}
@@ -85,8 +87,14 @@ func appendRecord(b []byte, r *txn.Record, allowed fieldSet, base int64) []byte 
 	if allowed&fields(fieldPartition, fieldSubscription) != 0 {
 		b = appendParticipants(b, fieldPartition, fieldSubscription, r.Participants)
 	}
-	if allowed&opening == opening {
-		b = appendOpening(b, r)
+	if allowed&fields(fieldTimeout) != 0 {
+		b = appendNumber(b, fieldTimeout, r.TimeoutMillis)
+	}
+	if allowed&owning == owning {
+		b = appendOwner(b, r)
+	}
+	if allowed&fields(fieldStart) != 0 {
+		b = appendNumber(b, fieldStart, protowire.EncodeZigZag(r.StartTime-r.Time))
 	}
 	if allowed&fields(fieldPlace) != 0 {
 		b = appendNumber(b, fieldPlace, r.Place)
@@ -104,16 +112,15 @@ func appendRecord(b []byte, r *txn.Record, allowed fieldSet, base int64) []byte 
 	return b
 }
 
-// appendOpening writes how the transaction was opened.
-func appendOpening(b []byte, r *txn.Record) []byte {
-	b = appendNumber(b, fieldTimeout, r.TimeoutMillis)
+// appendOwner writes whose the transaction, or what is forgotten, is.
+func appendOwner(b []byte, r *txn.Record) []byte {
 	if r.Owner.Known {
 		b = appendText(b, fieldOwner, r.Owner.Role)
 	}
 	if r.ClientName != "" {
 		b = appendText(b, fieldClientName, r.ClientName)
 	}
-	return appendNumber(b, fieldStart, protowire.EncodeZigZag(r.StartTime-r.Time))
+	return b
 }
 
 func appendParticipants(b []byte, partition, subscription protowire.Number, participants []txn.Participant) []byte {

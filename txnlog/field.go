@@ -57,7 +57,8 @@ func fields(numbers ...protowire.Number) fieldSet {
 
 var (
 	always  = fields(fieldOp, fieldLeast, fieldTime)
-	opening = fields(fieldOwner, fieldClientName, fieldStart, fieldTimeout)
+	owning  = fields(fieldOwner, fieldClientName)
+	opening = owning | fields(fieldStart, fieldTimeout)
 
 	ofNew             = always | opening
 	ofAddPartition    = always | fields(fieldPartition)
@@ -68,6 +69,7 @@ var (
 		fieldDonePartition, fieldDoneSubscription)
 	ofResolve = always | fields(fieldPartition, fieldSubscription, fieldWho)
 	ofOutcome = always | opening | fields(fieldStatus, fieldPlace, fieldTimedOut)
+	ofForget  = fields(fieldOp, fieldTime, fieldPlace) | owning
 )
 
 // fieldsOf is what a record may hold; false if its op is unknown.
@@ -90,6 +92,8 @@ func fieldsOf(r *txn.Record) (fieldSet, bool) {
 		return ofResolve, true
 	case txn.OpOutcome:
 		return ofOutcome, true
+	case txn.OpForget:
+		return ofForget, true
 	}
 	return 0, false
 }

@@ -87,7 +87,18 @@ func (m *Machine) fits(t *transaction, fresh []txn.Participant) error {
 		return fmt.Errorf("%w: the names of the transaction's participants would take %d bytes, transactionMaxParticipantBytes allows %d",
 			txn.ErrNotAllowed, size, m.opts.MaxParticipantBytes)
 	}
+	if need := snapshotBytes(len(t.participants)+len(fresh), size); m.opts.MaxSnapshotBytes > 0 && need > m.opts.MaxSnapshotBytes {
+		return fmt.Errorf("%w: the transaction's participants would take %d bytes of one store request, there is room for %d",
+			txn.ErrNotAllowed, need, m.opts.MaxSnapshotBytes)
+	}
 	return nil
+}
+
+// snapshotBytes is an upper bound of what the participants of a transaction take in its snapshot, where each may stand twice:
+// once as registered, once as resolved.
+func snapshotBytes(participants, names int) int {
+	const each = 24 // tags and lengths
+	return 2 * (each*participants + names)
 }
 
 // refuseEnded answers an ADD on a transaction that is not live (P-12).

@@ -16,6 +16,9 @@ func (m *Machine) apply(r *txn.Record, index uint64) *transaction {
 	case txn.OpOutcome:
 		m.loadOutcome(r)
 		return nil
+	case txn.OpForget:
+		m.loadForgotten(r)
+		return nil
 	}
 	t := m.live[r.Least]
 	switch r.Op {
@@ -124,4 +127,17 @@ func (m *Machine) loadOutcome(r *txn.Record) {
 	}
 	m.place, m.lastEnded = max(m.place, r.Place), max(m.lastEnded, r.Time)
 	m.outcomes.Load(preserver.Key{Owner: r.Owner, Name: r.ClientName}, outcomeOf(r))
+}
+
+// forgetOutcomes makes durable that outcomes are not known any more, before an answer says so.
+func (m *Machine) forgetOutcomes(f preserver.Forgotten) {
+	m.append(txn.Change{Record: txn.Record{Op: txn.OpForget, Owner: f.Key.Owner, ClientName: f.Key.Name, Place: f.Place}})
+}
+
+func (m *Machine) loadForgotten(r *txn.Record) {
+	if !m.loading {
+		return
+	}
+	m.place = max(m.place, r.Place)
+	m.outcomes.LoadForgotten(preserver.Forgotten{Key: preserver.Key{Owner: r.Owner, Name: r.ClientName}, Place: r.Place})
 }

@@ -33,10 +33,15 @@ func (m *Machine) endTxn(now int64, c *EndTxn) {
 		m.ready.NeedsProof = true
 	case t.parked:
 		m.refuseParked(t, waiter{c.To, c.Named})
+	case len(t.waiters) >= maxWaiters:
+		m.refuse(c.To, id, fmt.Errorf("%w: %d requests wait for the end of the transaction already, ask again", txn.ErrNotReady, maxWaiters))
 	default:
 		t.waiters = append(t.waiters, waiter{c.To, c.Named})
 	}
 }
+
+// maxWaiters bounds the requests that wait for the end of one transaction: who asked may be long gone.
+const maxWaiters = 1000
 
 // tellOutcome answers an END on a transaction that is not live. A stored outcome needs no proof: it can only be forgotten.
 func (m *Machine) tellOutcome(now int64, c *EndTxn) {

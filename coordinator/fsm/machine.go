@@ -19,9 +19,11 @@ type Options struct {
 	MaxActive int
 	// MaxParticipants bounds the participants of one transaction.
 	MaxParticipants int
-	// MaxParticipantBytes bounds their names together, so that a snapshot of the transaction fits one etcd request.
+	// MaxParticipantBytes bounds their names together (transactionMaxParticipantBytes).
 	MaxParticipantBytes int
-	Preserver           preserver.Options
+	// MaxSnapshotBytes bounds the snapshot of one transaction, which must fit one etcd request.
+	MaxSnapshotBytes int
+	Preserver        preserver.Options
 }
 
 const (
@@ -107,6 +109,9 @@ func (m *Machine) Step(now int64, cmd Command) {
 
 // Take hands over the work of all steps since the last Take.
 func (m *Machine) Take() *Ready {
+	if m.space != SpaceRefuseEnd {
+		m.outcomes.TakeForgotten(m.forgetOutcomes)
+	}
 	if !m.cleaning && m.space != SpaceRefuseEnd && compaction.Due(m.logCost, m.liveCost+m.outcomes.Bytes()) {
 		m.cleaning = true
 		m.ready.Clean = true

@@ -36,15 +36,20 @@ func (m *Machine) Recover(now int64, next uint64) (ready *Ready, clockBehind int
 		}
 	}
 	heap.Init(&m.due)
-	if seconds := int64(next >> firstIDBits); seconds*1000 > now {
-		clockBehind = seconds*1000 - now
-	}
-	return m.Take(), clockBehind, nil
+	return m.Take(), ClockBehind(now, next), nil
+}
+
+// FirstID is the lowest id of a term that begins at now, milliseconds since the epoch, before any other bound.
+func FirstID(now int64) uint64 { return uint64(max(now, 0)/1000) << firstIDBits }
+
+// ClockBehind is how far now is behind the ids below next, in ms; 0 if it is not. now is milliseconds since the epoch.
+func ClockBehind(now int64, next uint64) int64 {
+	return max(0, int64(next>>firstIDBits)*1000-now)
 }
 
 // startIDs sets the first id of the term (TC-21, promise 5). No id is 0, so that 0 can stand for none.
 func (m *Machine) startIDs(now int64, next uint64) {
-	first := max(uint64(max(now, 0)/1000)<<firstIDBits, next, 1)
+	first := max(FirstID(now), next, 1)
 	if len(m.live) > 0 || m.issued > 0 {
 		first = max(first, m.issued+1)
 	}

@@ -38,7 +38,7 @@ func render(r *fsm.Ready, index uint64) string {
 
 var ops = map[txn.Op]string{
 	txn.OpNew: "NEW", txn.OpAddPartition: "ADD_PARTITION", txn.OpAddSubscription: "ADD_SUBSCRIPTION", txn.OpUpdate: "UPDATE",
-	txn.OpSnapshot: "SNAPSHOT", txn.OpResolve: "RESOLVE", txn.OpOutcome: "OUTCOME",
+	txn.OpSnapshot: "SNAPSHOT", txn.OpResolve: "RESOLVE", txn.OpOutcome: "OUTCOME", txn.OpForget: "FORGET",
 }
 
 func change(c *txn.Change) string {

@@ -40,6 +40,8 @@ func (m *Machine) check(r *txn.Record, index uint64) string {
 		}
 		delete(m.orphans, r.Least)
 		return ""
+	case txn.OpForget:
+		return ""
 	case txn.OpUpdate:
 		return m.checkUpdate(t, r, index)
 	case txn.OpAddPartition, txn.OpAddSubscription:

@@ -1,0 +1,85 @@
+package fsm_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+	"github.com/pulsar-tc/pulsar-tc/txnlog"
+)
+
+// limited returns a machine with one open transaction.
+func limited(t *testing.T, opts fsm.Options) (*fsm.Machine, uint64) {
+	t.Helper()
+	opts.Preserver = preserver.Options{Count: 10, UnnamedCount: 10, Retention: 1 << 40, Max: 100}
+	m := fsm.New(opts)
+	if _, _, err := m.Recover(1000, 0); err != nil {
+		t.Fatal(err)
+	}
+	m.Step(1000, &fsm.NewTxn{To: "new", TTLMillis: 1 << 30})
+	return m, m.Take().After[0].ID.Least
+}
+
+// refusals returns the errors that a Ready answers with.
+func refusals(r *fsm.Ready) (all []error) {
+	for i := range r.After {
+		if r.After[i].Err != nil {
+			all = append(all, r.After[i].Err)
+		}
+	}
+	return all
+}
+
+// Who asks for the end of a stuck transaction again and again, from connections that are gone, costs bounded memory.
+func TestWaitersAreBounded(t *testing.T) {
+	m, least := limited(t, fsm.Options{})
+	m.Step(1000, &fsm.AddParticipants{To: "add", Least: least, Participants: []txn.Participant{{Topic: "stuck"}}})
+	var refused []error
+	for i := range 5000 {
+		m.Step(1000, &fsm.EndTxn{To: i, Least: least, Action: txn.Commit})
+		refused = append(refused, refusals(m.Take())...)
+	}
+	if len(refused) != 4000 || !errors.Is(refused[0], txn.ErrNotReady) {
+		t.Fatalf("%d refused, the first with %v; want 4000 with ErrNotReady", len(refused), refused[0])
+	}
+	m.Step(1000, &fsm.Applied{Least: least, Participant: txn.Participant{Topic: "stuck"}})
+	answered := 0
+	for _, e := range m.Take().After {
+		if e.Kind == fsm.Reply && e.Err == nil {
+			answered++
+		}
+	}
+	if answered != 1000 {
+		t.Errorf("%d answered at the end, want the 1000 that waited", answered)
+	}
+}
+
+// The participants of one transaction are bounded so that its snapshot fits a store request, resolved ones written twice.
+func TestSnapshotFitsARequest(t *testing.T) {
+	const limit = 100_000
+	m, least := limited(t, fsm.Options{MaxSnapshotBytes: limit})
+	all := []txn.Participant{}
+	for i := 0; ; i++ {
+		p := txn.Participant{Topic: fmt.Sprint("persistent://public/default/", i), Subscription: "s", Kind: txn.AckedSubscription}
+		m.Step(1000, &fsm.AddParticipants{To: i, Least: least, Participants: []txn.Participant{p}})
+		if refused := refusals(m.Take()); len(refused) > 0 {
+			if !errors.Is(refused[0], txn.ErrNotAllowed) {
+				t.Fatal(refused[0])
+			}
+			break
+		}
+		all = append(all, p)
+	}
+	if len(all) < 100 {
+		t.Fatalf("only %d participants fit", len(all))
+	}
+	var encoder txnlog.Encoder
+	encoder.Reset()
+	encoder.Add(&txn.Record{Op: txn.OpSnapshot, Least: least, Status: txn.Committing, Participants: all, Done: all, Time: 1000})
+	if size := len(encoder.Value()); size > limit || size < limit/2 {
+		t.Errorf("the snapshot takes %d bytes, the limit is %d", size, limit)
+	}
+}
