@@ -42,7 +42,7 @@ func (o *Options) store() etcdstore.Options {
 		Dir:                 o.Config.DataDir,
 		Space:               o.space(),
 		InitialCoordinators: uint64(o.Config.InitialNumTransactionCoordinators),
-		MaxMessageBytes:     o.Config.MaxMessageSize,
+		MaxMessageBytes:     max(o.Config.MaxMessageSize, minMessageBytes),
 		MaxTxnOps:           maxTxnOps,
 		QuotaBytes:          o.Config.EtcdQuotaBytes,
 	}
@@ -60,6 +60,7 @@ func (o *Options) coordinator(events coordinator.Events) coordinator.Options {
 		MaxActive:           int(min(c.MaxActiveTransactionsPerCoordinator, maxActive)),
 		MaxParticipants:     c.TransactionMaxParticipants,
 		MaxParticipantBytes: c.TransactionMaxParticipantBytes,
+		MaxSnapshotBytes:    o.store().MaxRequestBytes() / 2,
 		Preserver: preserver.Options{
 			Count:         c.TransactionMetaPersistCount,
 			UnnamedCount:  c.TransactionMetaPersistUnnamedCount,
@@ -71,6 +72,10 @@ func (o *Options) coordinator(events coordinator.Events) coordinator.Options {
 	}
 	return options
 }
+
+// minMessageBytes is the size of messages that the store is made for where maxMessageSize is smaller: a snapshot of a
+// transaction with all participants that the defaults allow must fit one request, too.
+const minMessageBytes = 5 << 20
 
 // maxActive keeps maxActiveTransactionsPerCoordinator, a long in Pulsar, within an int everywhere.
 const maxActive = 1<<31 - 1

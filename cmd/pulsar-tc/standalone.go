@@ -22,15 +22,10 @@ func standaloneCommand() *cobra.Command {
 		Short: "Run coordinator, topics and store in this process",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dataDir != "" {
-				set = append([]string{"dataDir=" + dataDir}, set...)
-			}
-			return runStandalone(cmd.Context(), conf.Sources{File: file, Environ: os.Environ(), Set: set})
+			return runStandalone(cmd.Context(), sources(file, dataDir, set))
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "broker.conf, standalone.conf or proxy.conf to read")
-	cmd.Flags().StringVar(&dataDir, "data-dir", "", "directory of the store (default ./data)")
-	cmd.Flags().StringArrayVar(&set, "set", nil, "key=value that wins over file and environment; may be repeated")
+	bindSources(cmd, &file, &dataDir, &set)
 	return cmd
 }
 

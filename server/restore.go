@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// storeDir is where etcd's files are in a data directory and in a backup of one.
+const storeDir = "etcd"
+
+// ClockBehindError says that the clock does not vouch for new ids after a restore.
+type ClockBehindError struct {
+	TC     uint64
+	Behind time.Duration
+}
+
+func (e *ClockBehindError) Error() string {
+	return fmt.Sprintf("the clock is %s behind the ids that coordinator %d had used at the time of the backup: correct the clock, or give "+
+		"--id-floor, a number above every id handed out since", e.Behind.Round(time.Second), e.TC)
+}
+
+// Restore copies a backup into the data directory, which must not hold a store yet, and makes sure that ids go on above those
+// handed out since the backup (promise 5): by the clock, or from idFloor if that is not 0. It leaves nothing behind if it fails.
+func Restore(ctx context.Context, options Options, backup string, idFloor uint64) (err error) {
+	from, to := filepath.Join(backup, storeDir), filepath.Join(options.Config.DataDir, storeDir)
+	if _, err := os.Stat(from); err != nil {
+		return fmt.Errorf("backup %s is not a copy of a data directory: %w", backup, err)
+	}
+	if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("data directory %s holds a store already; restore into an empty one", options.Config.DataDir)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(to))
+		}
+	}()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return fmt.Errorf("copy the backup: %w", err)
+	}
+	store, err := etcdstore.Open(ctx, options.store(), options.Log)
+	if err != nil {
+		return fmt.Errorf("open the restored store: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for tc := range store.Coordinators() {
+		if err := raiseIDs(ctx, store.Client(), options.space(), tc, idFloor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreMargin keeps the ids after a restore above those handed out in the same second as it.
+const restoreMargin = 10 * time.Second
+
+// raiseIDs moves the bound of a coordinator's ids up to floor; without one, to where the clock is, if that is past the bound.
+func raiseIDs(ctx context.Context, kv clientv3.KV, space keyspace.Space, tc, floor uint64) error {
+	key := space.Next(tc)
+	found, err := kv.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	var next uint64
+	if len(found.Kvs) > 0 {
+		if next, err = strconv.ParseUint(string(found.Kvs[0].Value), 10, 64); err != nil {
+			return &txn.CorruptError{Key: key, Reason: err.Error()}
+		}
+	}
+	if floor == 0 {
+		now := time.Now()
+		behind := time.Duration(fsm.ClockBehind(now.UnixMilli(), next)) * time.Millisecond
+		if behind > time.Minute {
+			return &ClockBehindError{TC: tc, Behind: behind}
+		}
+		floor = max(next+1, fsm.FirstID(now.Add(restoreMargin).UnixMilli()))
+	}
+	if floor <= next {
+		return fmt.Errorf("--id-floor %d is not above %d, which coordinator %d had used already at the time of the backup", floor, next, tc)
+	}
+	if _, err := kv.Put(ctx, key, strconv.FormatUint(floor, 10)); err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
+}

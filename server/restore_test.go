@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// begin opens n transactions on a server of its own over options and returns the last id.
+func begin(t *testing.T, options Options, n int) txn.ID {
+	t.Helper()
+	s, err := Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var id txn.ID
+	for range n {
+		if id, err = client.Begin(ctx, 0, 60_000, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return id
+}
+
+func backup(t *testing.T, options Options) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "backup")
+	if err := os.CopyFS(dir, os.DirFS(options.Config.DataDir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Promise 5: ids that were handed out after the backup are not handed out again.
+func TestRestoreGoesOnWithIDs(t *testing.T) {
+	original := load(t)
+	begin(t, original, 1)
+	saved := backup(t, original)
+	later := begin(t, original, 100)
+
+	restored := load(t)
+	if err := Restore(t.Context(), restored, saved, 0); err != nil {
+		t.Fatal(err)
+	}
+	if id := begin(t, restored, 1); id.Least <= later.Least {
+		t.Errorf("id %v after the restore, %v was handed out before it", id, later)
+	}
+	if err := Restore(t.Context(), restored, saved, 0); err == nil {
+		t.Error("a data directory that holds a store was restored into")
+	}
+	if err := Restore(t.Context(), load(t), t.TempDir(), 0); err == nil {
+		t.Error("an empty directory was taken for a backup")
+	}
+}
+
+// Promise 5: where the clock does not vouch for new ids an operator has to.
+func TestRestoreWithAClockThatIsBehind(t *testing.T) {
+	original := load(t)
+	begin(t, original, 1)
+	ahead := uint64(time.Now().Add(time.Hour).Unix()) << 20
+	setNext(t, original, ahead)
+	saved := backup(t, original)
+
+	restored := load(t)
+	err := Restore(t.Context(), restored, saved, 0)
+	var behind *ClockBehindError
+	if !errors.As(err, &behind) || behind.Behind < 50*time.Minute {
+		t.Fatalf("restore without a floor: %v", err)
+	}
+	if err := Restore(t.Context(), restored, saved, ahead-1); err == nil {
+		t.Error("a floor below the ids of the backup was taken")
+	}
+	floor := ahead + 12345
+	if err := Restore(t.Context(), restored, saved, floor); err != nil {
+		t.Fatal(err)
+	}
+	if id := begin(t, restored, 1); id.Least < floor {
+		t.Errorf("id %d, the floor is %d", id.Least, floor)
+	}
+}
+
+func setNext(t *testing.T, options Options, next uint64) {
+	t.Helper()
+	store, err := etcdstore.Open(t.Context(), options.store(), zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Client().Put(t.Context(), options.space().Next(0), strconv.FormatUint(next, 10)); err != nil {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
