@@ -7,4 +7,7 @@
 //	POST /pulsar-tc/v1/transactions/{most}/{least}/resolve   {"topic": "...", "subscription": "...", "operator": "..."}
 //
 // Errors are JSON objects with one field, reason. The handler makes no decision of its own.
+//
+// What requests hold is bounded: a list shows at most 10,000 transactions (1,000 unless limit says otherwise) and is written
+// one by one, and beyond 64 requests at once the answer is 503.
 package admin

@@ -18,8 +18,11 @@ import (
 // maxBody bounds a request body: two names of topics and a little.
 const maxBody = 64 << 10
 
-// listLimit is how many transactions one list shows unless the request says otherwise.
-const listLimit = 1000
+// How many transactions one list shows: unless the request says otherwise, and at most. The most takes some MiB.
+const (
+	listLimit    = 1000
+	maxListLimit = 10_000
+)
 
 type handler struct {
 	transactions Transactions
@@ -30,12 +33,14 @@ type handler struct {
 // New returns the handler of every path in the package comment. metrics serves /metrics.
 func New(transactions Transactions, health func() Health, metrics http.Handler, log zerolog.Logger) http.Handler {
 	h := &handler{transactions: transactions, health: health, log: log}
+	large := http.NewServeMux()
+	large.Handle("GET /metrics", metrics)
+	large.HandleFunc("GET /pulsar-tc/v1/transactions", h.list)
+	large.HandleFunc("GET /pulsar-tc/v1/transactions/{most}/{least}", h.describe)
+	large.HandleFunc("POST /pulsar-tc/v1/transactions/{most}/{least}/resolve", h.resolve)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metrics)
-	mux.HandleFunc("GET /health", h.getHealth)
-	mux.HandleFunc("GET /pulsar-tc/v1/transactions", h.list)
-	mux.HandleFunc("GET /pulsar-tc/v1/transactions/{most}/{least}", h.describe)
-	mux.HandleFunc("POST /pulsar-tc/v1/transactions/{most}/{least}/resolve", h.resolve)
+	mux.Handle("/", h.limited(large))
+	mux.Handle("GET /health", h.limited(http.HandlerFunc(h.getHealth)))
 	return mux
 }
 
@@ -59,7 +64,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, statusOf(err), err)
 		return
 	}
-	h.write(w, http.StatusOK, found)
+	h.writeList(w, found)
 }
 
 var states = []string{txn.Open.String(), txn.Committing.String(), txn.Aborting.String()}
@@ -79,8 +84,8 @@ func parseFilter(r *http.Request) (Filter, error) {
 	}
 	if s := q.Get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return Filter{}, fmt.Errorf("limit=%q: want a number from 1", s)
+		if err != nil || n < 1 || n > maxListLimit {
+			return Filter{}, fmt.Errorf("limit=%q: want a number from 1 to %d", s, maxListLimit)
 		}
 		f.Limit = n
 	}
@@ -151,40 +156,4 @@ func statusOf(err error) int {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
-}
-
-// Failure is the body of every error.
-type Failure struct {
-	Reason string `json:"reason"`
-}
-
-func (h *handler) fail(w http.ResponseWriter, code int, err error) {
-	h.write(w, code, Failure{Reason: explain(err)})
-}
-
-// explain is the text of err for an operator, who is told more than the wire's texts say.
-func explain(err error) string {
-	var notFound *txn.NotFoundError
-	if errors.As(err, &notFound) {
-		return fmt.Sprintf("%s: not found: never opened, or its outcome is no longer kept", notFound.ID)
-	}
-	var status *txn.StatusError
-	if errors.As(err, &status) {
-		return fmt.Sprintf("%s has ended: it is %s", status.ID, status.Got)
-	}
-	return err.Error()
-}
-
-func (h *handler) write(w http.ResponseWriter, code int, body any) {
-	text, err := json.MarshalIndent(body, "", "  ")
-	if err != nil {
-		h.log.Error().Err(err).Msg("could not encode an answer")
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	if _, err := w.Write(append(text, '\n')); err != nil {
-		h.log.Debug().Err(err).Msg("could not send an answer")
-	}
 }

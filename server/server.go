@@ -229,7 +229,9 @@ func (s *Server) serveWeb(_, _ context.Context) error {
 		Handler:           admin.New(inspection{s.group}, report, s.metrics.handler(), s.options.Log),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    8 << 10, // source: broker.conf httpMaxRequestHeaderSize
 	}
 	s.onClose(s.http.Shutdown)
 	s.serve("web", func() error { return s.http.Serve(s.web) }, http.ErrServerClosed)

@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Failure is the body of every error.
+type Failure struct {
+	Reason string `json:"reason"`
+}
+
+func (h *handler) fail(w http.ResponseWriter, code int, err error) {
+	h.write(w, code, Failure{Reason: explain(err)})
+}
+
+// explain is the text of err for an operator, who is told more than the wire's texts say.
+func explain(err error) string {
+	var notFound *txn.NotFoundError
+	if errors.As(err, &notFound) {
+		return fmt.Sprintf("%s: not found: never opened, or its outcome is no longer kept", notFound.ID)
+	}
+	var status *txn.StatusError
+	if errors.As(err, &status) {
+		return fmt.Sprintf("%s has ended: it is %s", status.ID, status.Got)
+	}
+	return err.Error()
+}
+
+func (h *handler) write(w http.ResponseWriter, code int, body any) {
+	text, err := json.MarshalIndent(body, "", "  ")
+	if err != nil {
+		h.log.Error().Err(err).Msg("could not encode an answer")
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	h.send(w, append(text, '\n'))
+}
+
+// writeList answers a JSON array with a line for each transaction, encoded one by one: the text of a long list is never
+// held as a whole.
+func (h *handler) writeList(w http.ResponseWriter, transactions []Transaction) {
+	w.Header().Set("Content-Type", "application/json")
+	separator := "["
+	for i := range transactions {
+		line, err := json.Marshal(&transactions[i])
+		if err != nil { // the array stays open, which no parser takes for the whole list
+			h.log.Error().Err(err).Str("txn", transactions[i].ID).Msg("could not encode a transaction")
+			return
+		}
+		if !h.send(w, append([]byte(separator), line...)) {
+			return
+		}
+		separator = ",\n"
+	}
+	if len(transactions) == 0 {
+		h.send(w, []byte("[]\n"))
+		return
+	}
+	h.send(w, []byte("]\n"))
+}
+
+func (h *handler) send(w http.ResponseWriter, text []byte) bool {
+	_, err := w.Write(text)
+	if err != nil {
+		h.log.Debug().Err(err).Msg("could not send an answer")
+	}
+	return err == nil
+}
