@@ -244,7 +244,7 @@ func TestFC32Sends(t *testing.T) {
 				SequenceId:         proto.Uint64(0),
 				PublishTime:        proto.Uint64(1),
 				NumMessagesInBatch: proto.Int32(3),
-			}, []byte("xyz"))
+			}, make([]byte, 3*leastBatched))
 			if err != nil {
 				t.Fatal(err)
 			}

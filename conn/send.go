@@ -35,12 +35,13 @@ func (s *session) send(cmd *pulsarproto.CommandSend, payload []byte) error {
 	if cmd.TxnidMostBits != nil && cmd.TxnidLeastBits != nil { // 0 is a valid half, and half an id is none
 		msg.Txn, msg.InTxn = txn.ID{Most: *cmd.TxnidMostBits, Least: *cmd.TxnidLeastBits}, true
 	}
-	msg.Metadata, _, err = pulsarproto.ParsePayload(payload)
+	metadata, content, err := pulsarproto.ParsePayload(payload)
 	if err != nil {
 		p.refuse(msg, err)
 		return nil
 	}
-	msg.NumMessages, err = numMessages(cmd, msg.Metadata)
+	msg.Metadata = metadata
+	msg.NumMessages, err = numMessages(cmd, metadata, len(content), s.options.MaxMessageSize)
 	if err != nil {
 		p.refuse(msg, err)
 		return nil
@@ -69,14 +70,23 @@ func (s *session) sender(id uint64) (*producer, Producer, error) {
 	return nil, nil, &inputError{BadProducerNotReady, fmt.Errorf("SEND to producer %d, which is being created or closed", id)}
 }
 
-// numMessages is what one entry counts for. The metadata knows: it is what consumers split the entry by.
-func numMessages(cmd *pulsarproto.CommandSend, metadata *pulsarproto.MessageMetadata) (int32, error) {
+// leastBatched is what a message takes in a batch at least, in bytes: the size of its metadata, 4 bytes, and the metadata, of
+// which payload_size is required, 2 bytes. Source: PulsarApi.proto SingleMessageMetadata; binary-protocol, batched messages.
+const leastBatched = 6
+
+// numMessages is what one entry counts for. The metadata knows: it is what consumers split the entry by. A number that content
+// bytes cannot hold is refused, because whoever keeps indexes of the batch needs memory by it; what compressed content holds
+// is believed up to maxSize bytes. Encryption makes content no smaller.
+func numMessages(cmd *pulsarproto.CommandSend, metadata *pulsarproto.MessageMetadata, content, maxSize int) (int32, error) {
 	count := cmd.GetNumMessages()
 	if metadata.NumMessagesInBatch != nil {
 		count = metadata.GetNumMessagesInBatch()
 	}
-	if count < 1 {
-		return 0, fmt.Errorf("%w: an entry of %d messages", txn.ErrNotAllowed, count)
+	if metadata.GetCompression() != pulsarproto.CompressionType_NONE {
+		content = int(min(int64(metadata.GetUncompressedSize()), int64(maxSize)))
+	}
+	if count < 1 || count > 1 && int64(count)*leastBatched > int64(content) {
+		return 0, fmt.Errorf("%w: an entry of %d messages in %d bytes", txn.ErrNotAllowed, count, content)
 	}
 	return count, nil
 }
