@@ -22,7 +22,9 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 	}
 	caller, err := s.authenticate(cmd)
 	if err != nil {
-		s.log.Info().Str("client", clientVersion(cmd)).Err(err).Msg("login refused")
+		if skipped, logged := s.server.faults.next(); logged {
+			s.log.Info().Str("client", clientVersion(cmd)).Err(err).Uint64("lines_skipped", skipped).Msg("login refused")
+		}
 		s.options.Events.RequestFailed(pulsarproto.BaseCommand_CONNECT, pulsarproto.ServerError_AuthenticationError)
 		s.out.queue(func(b []byte) []byte {
 			return pulsarproto.AppendConnectError(b, pulsarproto.ServerError_AuthenticationError, err.Error())

@@ -42,7 +42,7 @@ type Options struct {
 	MaxConcurrentLookups int
 	// Authenticator decides who connects. Nil: authentication is off and every Caller is unknown.
 	Authenticator Authenticator
-	// Log gets connections at debug level and bad input at info level.
+	// Log gets connections at debug level and, up to ten lines a second, the faults of peers at info level.
 	Log zerolog.Logger
 	// Events feed metrics; nil functions are not called.
 	Events Events

@@ -108,7 +108,9 @@ func (s *session) readFailed(err error) CloseReason {
 		return s.stopped()
 	case errors.As(err, &input):
 		s.options.Events.BadInput(input.reason)
-		s.log.Info().Str("fault", string(input.reason)).Err(err).Msg("connection closed for bad input")
+		if skipped, logged := s.server.faults.next(); logged {
+			s.log.Info().Str("fault", string(input.reason)).Err(err).Uint64("lines_skipped", skipped).Msg("connection closed for bad input")
+		}
 		return ClosedBadInput
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
 		return ClosedByPeer

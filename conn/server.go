@@ -23,6 +23,7 @@ type Server struct {
 	options  Options
 	services Services
 	lookups  chan struct{} // a token for each lookup being answered
+	faults   lineLimit     // for lines about the faults of peers
 
 	goroutines sync.WaitGroup // of sessions
 
