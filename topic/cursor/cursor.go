@@ -122,9 +122,22 @@ func (c *Cursor) add(r ledger.Range) {
 	if c.frontier.Before(first.From) {
 		return
 	}
+	from := c.frontier
 	c.frontier = first.To
 	c.done.Remove(first)
 	c.changed.frontier = true
+	c.passPartials(from)
+}
+
+// passPartials forgets the partials that the frontier passed on its way from from: by position, where that is less to do than
+// to look at all of them.
+func (c *Cursor) passPartials(from ledger.Position) {
+	if from.Ledger == c.frontier.Ledger && c.frontier.Entry-from.Entry < uint64(len(c.partial)) {
+		for ; from.Before(c.frontier); from = from.Next() {
+			delete(c.partial, from)
+		}
+		return
+	}
 	for p := range c.partial {
 		if p.Before(c.frontier) {
 			delete(c.partial, p)

@@ -1,6 +1,9 @@
 package ledger
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Set is a set of positions, kept as ranges. The zero Set is empty. It costs memory by the number of separate ranges.
 type Set struct{ ranges []Range }
@@ -83,8 +86,11 @@ func (s *Set) Remove(r Range) {
 	if right := (Range{r.To, s.ranges[hi-1].To}); !right.Empty() {
 		keep = append(keep, right)
 	}
-	tail := append(keep, s.ranges[hi:]...)
-	s.ranges = append(s.ranges[:lo], tail...)
+	if lo == 0 && len(keep) == 0 {
+		s.ranges = s.ranges[hi:] // the front is what goes most often, and costs nothing so
+		return
+	}
+	s.ranges = slices.Replace(s.ranges, lo, hi, keep...)
 }
 
 // Clear empties the set.

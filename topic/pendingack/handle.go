@@ -131,22 +131,21 @@ func further(a, b Hold) bool {
 	if c := a.Position.Compare(b.Position); c != 0 {
 		return c > 0
 	}
-	return b.Acked != nil && (a.Acked == nil || a.Acked.Count() > b.Acked.Count())
+	return b.Acked != nil && (a.Acked == nil || b.Acked.AndNot(a.Acked).Empty() && a.Acked.Count() > b.Acked.Count())
 }
 
-// Undo takes back what Individual added.
+// Undo takes back what Individual added. Of several calls for id the last is taken back first.
 func (h *Handle) Undo(id txn.ID, added []Hold) {
 	held := h.byTxn[id]
-	if held == nil {
+	if held == nil || len(added) == 0 {
 		return
 	}
-	for _, hold := range added {
-		i := slices.IndexFunc(held.Individual, func(x Hold) bool { return x.Position == hold.Position && slices.Equal(x.Acked, hold.Acked) })
-		if i >= 0 {
-			held.Individual = slices.Delete(held.Individual, i, i+1)
-			h.release(hold)
-		}
+	rest := len(held.Individual) - len(added)
+	for _, hold := range held.Individual[rest:] {
+		h.release(hold)
 	}
+	clear(held.Individual[rest:])
+	held.Individual = held.Individual[:rest]
 	h.forgetEmpty(id)
 }
 

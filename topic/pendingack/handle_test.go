@@ -95,6 +95,7 @@ func TestCumulativeConflicts(t *testing.T) {
 		{"equal in the same", []Hold{whole(4)}, x, whole(4), txn.ErrConflict},
 		{"lower in the same", []Hold{whole(4)}, x, whole(3), txn.ErrConflict},
 		{"more of the same batch", []Hold{bits(4, 0b1)}, x, bits(4, 0b11), nil},
+		{"as many of the same batch, and others", []Hold{bits(4, 0b1)}, x, bits(4, 0b110), txn.ErrConflict},
 		{"less of the same batch", []Hold{bits(4, 0b11)}, x, bits(4, 0b1), txn.ErrConflict},
 		{"all of the same batch", []Hold{bits(4, 0b11)}, x, whole(4), nil},
 	}
@@ -249,6 +250,32 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUndoOfMany: a command that names very many messages and is refused for the last costs a step for each of them. It does
+// not end within the time of a test if it costs a search for each.
+func TestUndoOfMany(t *testing.T) {
+	const many = 1 << 20
+	h, cur := New(), cursor.New(at(0))
+	cur.Ack(at(many))
+	if _, err := h.Individual(x, []Hold{whole(many + 1), whole(many + 2)}, cur); err != nil {
+		t.Fatal(err)
+	}
+	holds := make([]Hold, 0, many+1)
+	for e := range uint64(many + 1) {
+		holds = append(holds, whole(e))
+	}
+	if _, err := h.Individual(x, holds, cur); !errors.Is(err, txn.ErrConflict) {
+		t.Fatalf("%v, want a conflict", err)
+	}
+	added, err := h.Individual(x, holds[:many], cur)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Undo(x, added)
+	if held := h.Held(x).Individual; h.Entries() != 2 || !reflect.DeepEqual(held, []Hold{whole(many + 1), whole(many + 2)}) {
+		t.Fatalf("%d entries are held, of them %v by the transaction", h.Entries(), held)
+	}
 }
 
 func FuzzDecode(f *testing.F) {
