@@ -66,59 +66,6 @@ func (c *consumer) acknowledge(cmd *pulsarproto.CommandAck, done func(error)) {
 	})
 }
 
-// resolve reads the ack sets of ids into holds, by the sizes of the stored batches: what a client says of a size is not
-// believed. then runs in the topic, maybe later.
-func (s *subscription) resolve(ids []*pulsarproto.MessageIdData, holds []pendingack.Hold, then func(error)) {
-	t := s.topic
-	var unknown []int
-	for i, id := range ids {
-		if len(id.GetAckSet()) == 0 {
-			continue
-		}
-		if size := s.batchSize(holds[i].Position); size > 0 {
-			holds[i].Size, holds[i].Acked = size, ledger.AckedBits(id.GetAckSet(), size)
-		} else if t.exists(holds[i].Position) {
-			unknown = append(unknown, i)
-		}
-	}
-	if len(unknown) == 0 {
-		then(nil)
-		return
-	}
-	end := t.end()
-	t.async(func() {
-		sizes := make([]int, len(unknown))
-		var err error
-		for n, i := range unknown {
-			if sizes[n], err = t.storedSize(holds[i].Position, end); err != nil {
-				break
-			}
-		}
-		t.ask(func(alive bool) {
-			if !alive || err != nil {
-				then(ErrPersistence)
-				return
-			}
-			for n, i := range unknown {
-				holds[i].Size, holds[i].Acked = sizes[n], ledger.AckedBits(ids[i].GetAckSet(), sizes[n])
-			}
-			then(nil)
-		})
-	})
-}
-
-// storedSize returns the size of the batch at p; 1 if nothing is stored there any more.
-func (t *Topic) storedSize(p, end ledger.Position) (int, error) {
-	entries, _, err := t.store.blocks(t.ctx, t.keys, p, end, 1)
-	if err != nil {
-		return 0, fmt.Errorf("size of batch %v: %w", p, err)
-	}
-	if len(entries) == 0 || entries[0].Position != p {
-		return 1, nil
-	}
-	return entries[0].BatchSize(), nil
-}
-
 // open returns the open key that the acknowledgement depends on.
 func (a *ackItem) open() (openRef, bool) {
 	return openRef{a.id, a.consumer.subscription.hash}, a.inTxn && a.err == nil

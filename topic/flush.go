@@ -51,6 +51,9 @@ func (t *Topic) gather() *group {
 		return nil
 	}
 	g := newGroup(t)
+	if len(t.unsaved) > 0 {
+		g.reserve()
+	}
 	for s := range t.unsaved {
 		s.resume(g)
 	}
@@ -125,10 +128,12 @@ func (g *group) finish() {
 // finishCursors writes what changed in the cursors that the group touches, as far as it fits.
 func (g *group) finishCursors() {
 	options := g.topic.options
-	spare := min(options.MaxTxnOps-g.opCount, (options.MaxRequestBytes-requestHeadroom/2-g.bytes)/cursorOpBytes)
+	ops := max(0, options.MaxTxnOps-g.opCount)
+	bytes := max(0, options.MaxRequestBytes-requestHeadroom/2-g.bytes+g.reserved)
 	for s := range g.cursors {
-		changes := s.cursor.Changes(cursorOps - 1 + max(0, spare))
-		spare -= max(0, changes.Ops()-cursorOps)
+		changes := s.cursor.Changes(cursorOps-1+ops, cursorBytes+bytes)
+		ops -= max(0, changes.Ops()-cursorOps)
+		bytes -= max(0, changes.Bytes()-cursorBytes)
 		g.cursors[s] = &changes
 		if changes.Reset {
 			g.write(clientv3.OpDelete(s.keys.AckedPrefix(), clientv3.WithPrefix()))

@@ -36,6 +36,8 @@ type group struct {
 	ops     []clientv3.Op
 	opCount int // upper bound of the operations, without those of the cursors
 	bytes   int
+	// reserved is that part of bytes which is kept free for cursors that did not fit the group before.
+	reserved int
 }
 
 // openTxn is a transaction or none.
@@ -69,8 +71,8 @@ const (
 	fixedOps = 2
 	// cursorOps are kept free for the cursor of each subscription that a group touches.
 	cursorOps = 8
-	// cursorOpBytes is about what such an operation takes at most: a bucket, or a batch of a thousand messages.
-	cursorOpBytes = 400
+	// cursorBytes are kept free for them: for each a bucket, or a batch of a thousand messages.
+	cursorBytes = cursorOps * (cursor.PutOverhead + cursor.BucketEntries/8)
 	// maxBlockBytes bounds a block of more than one entry, so that a reader gets what it asks for in small pieces.
 	maxBlockBytes = 256 << 10
 	// opBytes is about what an operation takes beside its value.
@@ -102,7 +104,7 @@ func (g *group) room(ops, bytes int) bool {
 
 // fits is room, and true for whatever comes first.
 func (g *group) fits(ops, bytes int) bool {
-	return len(g.items) == 0 && len(g.ops) == 0 || g.room(ops, bytes)
+	return len(g.items) == 0 && len(g.ops) == 0 && len(g.cursors) == 0 || g.room(ops, bytes)
 }
 
 func (g *group) count(ops, bytes int) {
@@ -139,8 +141,15 @@ func (g *group) end(ref holdRef) {
 func (g *group) touch(s *subscription) {
 	if _, found := g.cursors[s]; !found && s.durable {
 		g.cursors[s] = nil
-		g.count(cursorOps, 0)
+		g.opCount += cursorOps
+		g.bytes += cursorBytes
 	}
+}
+
+// reserve keeps the bytes free that the largest part of a cursor takes: a batch of as many messages as a payload can hold.
+func (g *group) reserve() {
+	g.reserved = cursor.PutOverhead + ledger.BitsBytes(g.topic.options.MaxMessageSize)
+	g.bytes += g.reserved
 }
 
 // hold notes what an acknowledgement added.

@@ -106,9 +106,12 @@ func (c *Changes) Ops() int {
 // leastOps is what the frontier, a reset and the deletes behind the frontier need at most.
 const leastOps = 5
 
-// Changes returns what to write, in at most maxOps operations or 5, if that is more. It changes nothing: call Saved when it is
-// durable, or Changes again.
-func (c *Cursor) Changes(maxOps int) Changes {
+// PutOverhead is about what a put takes beside its value, in bytes.
+const PutOverhead = 200
+
+// Changes returns what to write, in at most maxOps operations or 5, if that is more. Puts take at most maxBytes of them. It
+// changes nothing: call Saved when it is durable, or Changes again.
+func (c *Cursor) Changes(maxOps, maxBytes int) Changes {
 	out := Changes{Reset: c.changed.reset, at: c.frontier}
 	if c.changed.frontier {
 		out.Frontier = EncodeFrontier(c.frontier)
@@ -143,18 +146,41 @@ func (c *Cursor) Changes(maxOps int) Changes {
 	slices.SortFunc(out.PutBuckets, func(a, b BucketValue) int { return a.Bucket.first().Compare(b.Bucket.first()) })
 	slices.SortFunc(out.PutPartials, func(a, b PartialValue) int { return a.Position.Compare(b.Position) })
 	slices.SortFunc(out.DropPartials, ledger.Position.Compare)
-	out.cut(max(0, maxOps-leastOps))
+	out.cut(max(0, maxOps-leastOps), maxBytes)
 	return out
 }
 
-func (c *Changes) cut(maxOps int) {
+// Bytes is what the puts take.
+func (c *Changes) Bytes() int {
+	n := 0
+	for _, b := range c.PutBuckets {
+		n += PutOverhead + len(b.Value)
+	}
+	for _, p := range c.PutPartials {
+		n += PutOverhead + len(p.Value)
+	}
+	return n
+}
+
+func (c *Changes) cut(maxOps, maxBytes int) {
 	all := len(c.PutBuckets) + len(c.PutPartials) + len(c.DropPartials)
-	c.Complete = all <= maxOps
-	c.PutBuckets = c.PutBuckets[:min(maxOps, len(c.PutBuckets))]
-	maxOps -= len(c.PutBuckets)
-	c.PutPartials = c.PutPartials[:min(maxOps, len(c.PutPartials))]
-	maxOps -= len(c.PutPartials)
+	fits := func(value []byte) bool {
+		if maxOps == 0 || maxBytes < PutOverhead+len(value) {
+			return false
+		}
+		maxOps, maxBytes = maxOps-1, maxBytes-PutOverhead-len(value)
+		return true
+	}
+	buckets, partials := 0, 0
+	for buckets < len(c.PutBuckets) && fits(c.PutBuckets[buckets].Value) {
+		buckets++
+	}
+	for partials < len(c.PutPartials) && fits(c.PutPartials[partials].Value) {
+		partials++
+	}
+	c.PutBuckets, c.PutPartials = c.PutBuckets[:buckets], c.PutPartials[:partials]
 	c.DropPartials = c.DropPartials[:min(maxOps, len(c.DropPartials))]
+	c.Complete = buckets+partials+len(c.DropPartials) == all
 }
 
 // Saved says that changes, the result of the last Changes, are durable. Nothing but Void may have been called in between.
@@ -253,7 +279,7 @@ func (c *Cursor) RestorePartial(p ledger.Position, value []byte) error {
 		return errors.New("partial acknowledgement: unknown version")
 	}
 	size, n := binary.Uvarint(value[1:])
-	if n <= 0 || size == 0 || size > 1<<20 || len(value) != 1+n+(int(size)+63)/64*8 {
+	if n <= 0 || size == 0 || size > 8*uint64(len(value)) || len(value) != 1+n+(int(size)+63)/64*8 {
 		return fmt.Errorf("partial acknowledgement of %d bytes", len(value))
 	}
 	c.stored.partial[p] = struct{}{}

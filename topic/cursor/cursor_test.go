@@ -94,14 +94,14 @@ func TestCursorAgainstModel(t *testing.T) {
 		whole := ledger.AllBits(size)
 		save := func() {
 			for {
-				changes := c.Changes(rapid.IntRange(0, 8).Draw(t, "ops"))
+				changes := c.Changes(rapid.IntRange(0, 8).Draw(t, "ops"), rapid.SampledFrom([]int{0, 220, 1000, 1 << 20}).Draw(t, "bytes"))
 				stored.apply(t, &changes)
 				c.Saved(&changes)
 				if changes.Complete {
 					break
 				}
 			}
-			if left := c.Changes(1 << 20); !left.Empty() {
+			if left := c.Changes(1<<20, 1<<20); !left.Empty() {
 				t.Fatalf("after saving all there is still %+v", left)
 			}
 		}
@@ -170,10 +170,10 @@ func TestFrontierPassesWhatIsVoid(t *testing.T) {
 func TestVoidWhileSaving(t *testing.T) {
 	c := New(ledger.Position{Ledger: 1})
 	c.Ack(ledger.Position{Ledger: 1})
-	changes := c.Changes(100)
+	changes := c.Changes(100, 1<<20)
 	c.Void(ledger.Range{From: ledger.Position{Ledger: 1, Entry: 1}, To: ledger.Position{Ledger: 2}})
 	c.Saved(&changes)
-	if left := c.Changes(100); left.Frontier == nil {
+	if left := c.Changes(100, 1<<20); left.Frontier == nil {
 		t.Fatal("the new frontier is forgotten")
 	}
 }
@@ -183,7 +183,7 @@ func TestHolesAreNotRewritten(t *testing.T) {
 	c := New(ledger.Position{Ledger: 1})
 	for e := uint64(1); e < 20000; e += 2 {
 		c.Ack(ledger.Position{Ledger: 1, Entry: e})
-		changes := c.Changes(100)
+		changes := c.Changes(100, 1<<20)
 		if n := len(changes.PutBuckets); n != 1 || len(changes.PutBuckets[0].Value) > BucketEntries/8 || changes.Frontier != nil {
 			t.Fatalf("entry %d: %d buckets, frontier %v", e, n, changes.Frontier)
 		}

@@ -8,6 +8,9 @@ type Bits []uint64
 
 func words(size int) int { return (size + 63) / 64 }
 
+// BitsBytes is what a set of a batch of size messages takes, in memory and stored.
+func BitsBytes(size int) int { return 8 * words(size) }
+
 // AllBits is the set of every index of a batch of size messages.
 func AllBits(size int) Bits {
 	b := make(Bits, words(size))

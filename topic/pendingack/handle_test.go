@@ -268,7 +268,7 @@ func TestUndoOfMany(t *testing.T) {
 	if _, err := h.Individual(x, holds, cur); !errors.Is(err, txn.ErrConflict) {
 		t.Fatalf("%v, want a conflict", err)
 	}
-	added, err := h.Individual(x, holds[:many], cur)
+	added, err := h.Individual(x, holds[:1000], cur)
 	if err != nil {
 		t.Fatal(err)
 	}
