@@ -186,6 +186,11 @@ func (a *ackItem) done(*group) {
 
 func (a *ackItem) fail(err error) { a.answer(err) }
 
+// tooLarge implements refusable. What is acknowledged outside transactions is stored in parts and is never too large.
+func (a *ackItem) tooLarge(err error) {
+	a.err = fmt.Errorf("%w: an acknowledgement of %d messages does not fit a write: %w", txn.ErrNotAllowed, len(a.holds), err)
+}
+
 // taken takes what is acknowledged out of what consumers of a Shared subscription have to acknowledge.
 func (s *subscription) taken(a *ackItem) {
 	if !s.shared() || a.cumulative {

@@ -50,6 +50,9 @@ func (t *Topic) gather() *group {
 	if t.queue.empty() && len(t.aborting) == 0 && len(t.unsaved) == 0 {
 		return nil
 	}
+	if g := t.gatherOne(); g != nil {
+		return g
+	}
 	g := newGroup(t)
 	if len(t.unsaved) > 0 {
 		g.reserve()
@@ -168,6 +171,10 @@ func (g *group) finishCursors() {
 // written takes the store's answer to g.
 func (t *Topic) written(g *group, result *clientv3.TxnResponse, err error) {
 	t.writing = nil
+	if refusedForSize(err) {
+		t.divide(g, err)
+		return
+	}
 	if err != nil {
 		t.log.Warn().Err(err).Msg("unknown whether a write was applied, topic closes")
 		t.queue.pushFront(g.items)
@@ -243,13 +250,6 @@ func (t *Topic) refused(g *group, result *clientv3.TxnResponse) {
 		g.items[i].undo()
 	}
 	t.setAside(g.items, missing)
-}
-
-func (m *markDraft) wrote(first, last ledger.Position) {
-	if m.last == (ledger.Position{}) {
-		m.first = first
-	}
-	m.last = last
 }
 
 func encodePosition(p ledger.Position) []byte {

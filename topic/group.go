@@ -2,7 +2,6 @@ package topic
 
 import (
 	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
-	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -38,6 +37,7 @@ type group struct {
 	bytes   int
 	// reserved is that part of bytes which is kept free for cursors that did not fit the group before.
 	reserved int
+	single   bool // has one item and nothing else
 }
 
 // openTxn is a transaction or none.
@@ -52,12 +52,6 @@ type blockDraft struct {
 	sends []*sendItem
 	bytes int
 	block ledger.Block
-}
-
-type markDraft struct {
-	sequences dedup.Sequences
-	first     ledger.Position
-	last      ledger.Position
 }
 
 // holdRef names what a transaction holds on a subscription or, without one, its messages.
@@ -102,9 +96,12 @@ func (g *group) room(ops, bytes int) bool {
 		g.bytes+bytes+ops*opBytes <= g.topic.options.MaxRequestBytes-requestHeadroom/2
 }
 
+// empty reports whether the group would write nothing.
+func (g *group) empty() bool { return len(g.items) == 0 && len(g.ops) == 0 && len(g.cursors) == 0 }
+
 // fits is room, and true for whatever comes first.
 func (g *group) fits(ops, bytes int) bool {
-	return len(g.items) == 0 && len(g.ops) == 0 && len(g.cursors) == 0 || g.room(ops, bytes)
+	return g.empty() || g.room(ops, bytes)
 }
 
 func (g *group) count(ops, bytes int) {
@@ -180,21 +177,6 @@ func (g *group) place(s *sendItem) {
 	g.blocks[i].bytes += size
 	s.producer.placed(g, i)
 	g.count(0, size)
-}
-
-// mark makes the group write the mark of a transaction that sends.
-func (g *group) mark(id txn.ID) *markDraft {
-	m := g.marks[id]
-	if m == nil {
-		m = &markDraft{sequences: make(dedup.Sequences)}
-		for name, highest := range g.topic.dedup.In(id) {
-			m.sequences[name] = highest
-			g.count(0, len(name)+16)
-		}
-		g.marks[id] = m
-		g.count(1, 32)
-	}
-	return m
 }
 
 // fail answers that nothing is known of what the group held.

@@ -2,9 +2,7 @@ package topic
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -66,13 +64,6 @@ type loader struct {
 	tail          *ledger.Position
 	marks         []storedMark
 	subscriptions map[uint64]*storedSubscription
-}
-
-type storedMark struct {
-	id    txn.ID
-	first ledger.Position
-	last  ledger.Position
-	dedup dedup.Sequences
 }
 
 type storedSubscription struct {
@@ -219,39 +210,4 @@ func (stored *storedSubscription) restore(t *Topic, id uint64) (*subscription, e
 		s.nextPending = max(s.nextPending, p.number+1)
 	}
 	return s, nil
-}
-
-func (m *markDraft) encode() []byte {
-	out := append(encodePosition(m.first), encodePosition(m.last)[1:]...)
-	for _, name := range m.sequences.Producers() {
-		out = binary.AppendUvarint(out, uint64(len(name)))
-		out = append(out, name...)
-		out = binary.AppendUvarint(out, m.sequences[name])
-	}
-	return out
-}
-
-func decodeMark(value []byte) (storedMark, error) {
-	m := storedMark{dedup: make(dedup.Sequences)}
-	if len(value) < 33 || value[0] != 1 {
-		return m, fmt.Errorf("mark of a transaction of %d bytes", len(value))
-	}
-	m.first = ledger.Position{Ledger: binary.BigEndian.Uint64(value[1:]), Entry: binary.BigEndian.Uint64(value[9:])}
-	m.last = ledger.Position{Ledger: binary.BigEndian.Uint64(value[17:]), Entry: binary.BigEndian.Uint64(value[25:])}
-	rest := value[33:]
-	for len(rest) > 0 {
-		length, n := binary.Uvarint(rest)
-		if n <= 0 || length > uint64(len(rest)-n) {
-			return m, errors.New("mark of a transaction ends within a name")
-		}
-		name := string(rest[n : n+int(length)])
-		rest = rest[n+int(length):]
-		highest, n := binary.Uvarint(rest)
-		if n <= 0 {
-			return m, errors.New("mark of a transaction ends within a sequence id")
-		}
-		m.dedup[name] = highest
-		rest = rest[n:]
-	}
-	return m, nil
 }

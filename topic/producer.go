@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
@@ -163,9 +164,16 @@ func (a *attachProducer) probe(old *producer) {
 
 // Produce implements conn.Topics.
 func (ts *Topics) Produce(ctx context.Context, name topicname.Name, caller cnx.Caller, cmd *pulsarproto.CommandProducer, client cnx.ProducerClient) (cnx.Producer, cnx.ProducerInfo, error) {
+	initial := cmd.GetInitialSubscriptionName()
+	if err := errors.Join(checkLength("producer_name", cmd.GetProducerName()), checkLength("initial_subscription_name", initial)); err != nil {
+		return nil, cnx.ProducerInfo{}, err
+	}
+	if initial == reservedSubscription {
+		return nil, cnx.ProducerInfo{}, ErrSubscriptionName
+	}
 	var info cnx.ProducerInfo
 	p, err := attach(ctx, ts, name, true, func(t *Topic, answer func(*producer, error)) {
-		if initial := cmd.GetInitialSubscriptionName(); initial != "" {
+		if initial != "" {
 			t.queue.push(&subscribeItem{topic: t, name: initial, durable: true, earliest: true})
 		}
 		t.queue.push(&attachProducer{topic: t, caller: caller, cmd: cmd, client: client, answer: func(p *producer, i cnx.ProducerInfo, err error) {

@@ -68,18 +68,36 @@ func (s *sendItem) prepare(g *group) bool {
 		s.refuse(ended(id))
 		return true
 	}
-	if s.msg.InTxn && g.ends(holdRef{id: id}) || !g.fits(3, len(s.msg.Payload)+len(s.producer.name)+ledger.EntryOverhead) {
+	if s.msg.InTxn && g.ends(holdRef{id: id}) {
+		return false
+	}
+	bytes := len(s.msg.Payload) + len(s.producer.name) + ledger.EntryOverhead
+	if s.msg.InTxn {
+		adds, mark := g.markRoom(s)
+		if bytes += adds; mark > t.options.MaxRequestBytes/maxMarkPart {
+			s.err = fmt.Errorf("%w: transaction %v has too many producers on %s: %d bytes of names", txn.ErrNotAllowed, id, t.fullName, mark)
+			return true
+		}
+	}
+	switch {
+	case g.room(3, bytes):
+	case g.empty():
+		s.tooLarge(fmt.Errorf("%d bytes, with the names of the producers in its transaction", bytes))
+		return true
+	default:
 		return false
 	}
 	if s.msg.InTxn {
 		g.require(openRef{id, t.hash}, holdRef{id: id})
-		mark := g.mark(id)
-		if s.lastChunk() {
-			mark.sequences.Raise(s.producer.name, s.highest())
-		}
+		g.note(s)
 	}
 	g.place(s)
 	return true
+}
+
+// tooLarge implements refusable.
+func (s *sendItem) tooLarge(err error) {
+	s.err = fmt.Errorf("%w: message of %d bytes does not fit a write: %w", txn.ErrNotAllowed, len(s.msg.Payload), err)
 }
 
 // ended is the answer to a send whose transaction is not open any more.

@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -189,8 +190,11 @@ func (ts *Topics) Subscribe(ctx context.Context, name topicname.Name, caller cnx
 
 func checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
 	switch name := cmd.GetSubscription(); {
-	case name == "", name == reservedSubscription, len(name) > topicname.MaxBytes:
+	case name == "", name == reservedSubscription:
 		return ErrSubscriptionName
+	}
+	if err := errors.Join(checkLength("subscription", cmd.GetSubscription()), checkLength("consumer_name", cmd.GetConsumerName())); err != nil {
+		return err
 	}
 	switch kind := cmd.GetSubType(); kind {
 	case pulsarproto.CommandSubscribe_Exclusive, pulsarproto.CommandSubscribe_Failover:

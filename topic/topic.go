@@ -49,6 +49,7 @@ type Topic struct {
 	asking   map[openRef]*registration
 	finding  bool // the blocks of restored transactions are being looked for
 	groups   uint64
+	singles  int // items of a divided group that are not written yet
 
 	producers     map[string]*producer
 	subscriptions map[string]*subscription
