@@ -29,6 +29,7 @@ type Config struct {
 	BrokerMaxConnectionsPerIP              int           `conf:"brokerMaxConnectionsPerIp" also:"maxConcurrentInboundConnectionsPerIp" default:"0" range:"0," doc:"Most connections of one address; 0 is no limit."`
 	MaxConcurrentLookupRequest             int           `conf:"maxConcurrentLookupRequest" also:"maxConcurrentLookupRequests" default:"50000" range:"0," doc:"Lookups and partition metadata requests under way at once; beyond it TooManyRequests."`
 	MaxPendingPublishRequestsPerConnection int           `conf:"maxPendingPublishRequestsPerConnection" default:"1000" range:"1," doc:"Unanswered sends of one connection before it is read no further."`
+	MaxMessagePublishBufferSize            int           `conf:"maxMessagePublishBufferSizeInMB" unit:"MiB" default:"256" range:"-1,1048576" doc:"Unanswered sends of all connections together before those that have any are read no further; 0 or less is no limit. Pulsar's default is half of its direct memory, at least 64."`
 
 	// Transactions.
 	TransactionCoordinatorEnabled        bool          `conf:"transactionCoordinatorEnabled" default:"true" doc:"Run transaction coordinators. Absent means true, unlike Pulsar; an explicit false is honoured."`

@@ -9,25 +9,25 @@ var errAckConsumerNotFound = &requestError{pulsarproto.ServerError_ConsumerNotFo
 // Errors: ConsumerNotFound, and those of Consumer.Ack.
 //
 // Source: PulsarApi.proto CommandAck; ServerCnx.handleAck.
-func (s *session) ack(cmd *pulsarproto.CommandAck) {
+func (r request) ack(cmd *pulsarproto.CommandAck) {
 	consumerID, requestID, answer := cmd.GetConsumerId(), cmd.GetRequestId(), cmd.RequestId != nil
 	done := func(err error) {
 		if err != nil {
-			code, text := s.failure(pulsarproto.BaseCommand_ACK, err, false)
+			code, text := r.failure(pulsarproto.BaseCommand_ACK, err, false)
 			if answer {
-				s.out.answer(func(b []byte) []byte {
+				r.answer(func(b []byte) []byte {
 					return pulsarproto.AppendAckError(b, consumerID, requestID, code, text)
 				})
 				return
 			}
 		}
 		if !answer {
-			s.out.done()
+			r.done()
 			return
 		}
-		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendAckResponse(b, consumerID, requestID) })
+		r.answer(func(b []byte) []byte { return pulsarproto.AppendAckResponse(b, consumerID, requestID) })
 	}
-	consumer := s.consumerOf(consumerID)
+	consumer := r.consumerOf(consumerID)
 	if consumer == nil {
 		done(errAckConsumerNotFound)
 		return

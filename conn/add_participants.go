@@ -14,26 +14,26 @@ import (
 // those of Coordinators.AddParticipants.
 //
 // Source: PulsarApi.proto CommandAddPartitionToTxn; ServerCnx.handleAddPartitionToTxn.
-func (s *session) addPartitionToTxn(cmd *pulsarproto.CommandAddPartitionToTxn) {
+func (r request) addPartitionToTxn(cmd *pulsarproto.CommandAddPartitionToTxn) {
 	const command = pulsarproto.BaseCommand_ADD_PARTITION_TO_TXN
 	requestID := cmd.GetRequestId()
-	if s.refuseTransactions(command, requestID) {
+	if r.refuseTransactions(command, requestID) {
 		return
 	}
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
 	done := func(err error) {
 		if err != nil {
-			code, text := s.failure(command, err, false)
-			s.out.answer(func(b []byte) []byte {
+			code, text := r.failure(command, err, false)
+			r.answer(func(b []byte) []byte {
 				return pulsarproto.AppendAddPartitionToTxnError(b, requestID, id.Most, id.Least, code, text)
 			})
 			return
 		}
-		s.out.answer(func(b []byte) []byte {
+		r.answer(func(b []byte) []byte {
 			return pulsarproto.AppendAddPartitionToTxnResponse(b, requestID, id.Most, id.Least)
 		})
 	}
-	if err := s.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
+	if err := r.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
 		done(err)
 		return
 	}
@@ -46,32 +46,32 @@ func (s *session) addPartitionToTxn(cmd *pulsarproto.CommandAddPartitionToTxn) {
 		}
 		participants = append(participants, txn.Participant{Topic: name, Kind: txn.Partition})
 	}
-	s.services.Coordinators.AddParticipants(s.ctx, id, s.caller, participants, done)
+	r.services.Coordinators.AddParticipants(r.ctx, id, r.caller, participants, done)
 }
 
 // addSubscriptionToTxn is addPartitionToTxn for subscriptions that a transaction acknowledges on.
 //
 // Source: PulsarApi.proto CommandAddSubscriptionToTxn; ServerCnx.handleAddSubscriptionToTxn.
-func (s *session) addSubscriptionToTxn(cmd *pulsarproto.CommandAddSubscriptionToTxn) {
+func (r request) addSubscriptionToTxn(cmd *pulsarproto.CommandAddSubscriptionToTxn) {
 	const command = pulsarproto.BaseCommand_ADD_SUBSCRIPTION_TO_TXN
 	requestID := cmd.GetRequestId()
-	if s.refuseTransactions(command, requestID) {
+	if r.refuseTransactions(command, requestID) {
 		return
 	}
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
 	done := func(err error) {
 		if err != nil {
-			code, text := s.failure(command, err, false)
-			s.out.answer(func(b []byte) []byte {
+			code, text := r.failure(command, err, false)
+			r.answer(func(b []byte) []byte {
 				return pulsarproto.AppendAddSubscriptionToTxnError(b, requestID, id.Most, id.Least, code, text)
 			})
 			return
 		}
-		s.out.answer(func(b []byte) []byte {
+		r.answer(func(b []byte) []byte {
 			return pulsarproto.AppendAddSubscriptionToTxnResponse(b, requestID, id.Most, id.Least)
 		})
 	}
-	if err := s.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
+	if err := r.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
 		done(err)
 		return
 	}
@@ -84,7 +84,7 @@ func (s *session) addSubscriptionToTxn(cmd *pulsarproto.CommandAddSubscriptionTo
 		}
 		participants = append(participants, participant)
 	}
-	s.services.Coordinators.AddParticipants(s.ctx, id, s.caller, participants, done)
+	r.services.Coordinators.AddParticipants(r.ctx, id, r.caller, participants, done)
 }
 
 // participantTopic returns the full name of a topic that can take part in a transaction.

@@ -32,73 +32,73 @@ type consumer struct {
 // Errors: InvalidTopicName, ServiceNotReady while one of the same id is coming or going, and those of Topics.Subscribe.
 //
 // Source: PulsarApi.proto CommandSubscribe; ServerCnx.handleSubscribe.
-func (s *session) subscribe(cmd *pulsarproto.CommandSubscribe) {
+func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 	requestID := cmd.GetRequestId()
 	name, err := topicname.Parse(cmd.GetTopic())
 	if err != nil {
-		s.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
+		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
 		return
 	}
-	c := s.addConsumer(cmd.GetConsumerId(), requestID)
+	c := r.addConsumer(cmd.GetConsumerId(), requestID)
 	if c == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(r.ctx)
 	c.cancel = cancel
-	s.requests.Go(func() { s.attachConsumer(ctx, c, name, cmd) })
+	r.requests.Go(func() { r.attachConsumer(ctx, c, name, cmd) })
 }
 
 // addConsumer returns a new consumer, or answers the request by the one that has the id already.
-func (s *session) addConsumer(id, requestID uint64) *consumer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.consumers[id]; c != nil {
+func (r request) addConsumer(id, requestID uint64) *consumer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.consumers[id]; c != nil {
 		if c.state == attached {
-			s.succeed(requestID)
+			r.succeed(requestID)
 		} else {
-			s.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, notReady("Consumer", c.state))
+			r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, notReady("Consumer", c.state))
 		}
 		return nil
 	}
-	c := &consumer{session: s, id: id, settled: make(chan struct{})}
-	if s.consumers == nil {
-		s.consumers = make(map[uint64]*consumer)
+	c := &consumer{session: r.session, id: id, settled: make(chan struct{})}
+	if r.consumers == nil {
+		r.consumers = make(map[uint64]*consumer)
 	}
-	s.consumers[id] = c
+	r.consumers[id] = c
 	return c
 }
 
 // attachConsumer asks the topic and answers the request.
-func (s *session) attachConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) {
+func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) {
 	defer c.cancel()
 	defer close(c.settled)
-	topic, err := s.services.Topics.Subscribe(ctx, name, s.caller, cmd, c)
+	topic, err := r.services.Topics.Subscribe(ctx, name, r.caller, cmd, c)
 	if err == nil {
-		err = s.consumerAttached(cmd.GetRequestId(), c, topic)
+		err = r.consumerAttached(cmd.GetRequestId(), c, topic)
 	} else {
-		s.forgetConsumer(c)
+		r.forgetConsumer(c)
 	}
 	if err != nil {
-		s.out.detachConsumer(c)
-		s.fail(pulsarproto.BaseCommand_SUBSCRIBE, cmd.GetRequestId(), err)
+		r.out.detachConsumer(c)
+		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, cmd.GetRequestId(), err)
 	}
 }
 
 // consumerAttached answers the request, unless the consumer was closed or disconnected meanwhile. It holds mu from the
 // new state to the answer, so that CLOSE_CONSUMER cannot come before SUCCESS.
-func (s *session) consumerAttached(requestID uint64, c *consumer, topic Consumer) error {
-	s.mu.Lock()
+func (r request) consumerAttached(requestID uint64, c *consumer, topic Consumer) error {
+	r.mu.Lock()
 	state := c.state
 	switch state {
 	case attaching:
 		c.topic, c.state = topic, attached
-		s.succeed(requestID)
+		r.succeed(requestID)
 	case detaching:
 		c.topic = topic
 	case lost:
-		delete(s.consumers, c.id)
+		delete(r.consumers, c.id)
 	}
-	s.mu.Unlock()
+	r.mu.Unlock()
 	switch state {
 	case attaching:
 		return nil
@@ -120,23 +120,23 @@ func (s *session) forgetConsumer(c *consumer) {
 // closeConsumer detaches a consumer for its client and answers when it is detached. An unknown one is detached already.
 //
 // Source: PulsarApi.proto CommandCloseConsumer; ServerCnx.handleCloseConsumer.
-func (s *session) closeConsumer(cmd *pulsarproto.CommandCloseConsumer) {
-	s.mu.Lock()
-	c := s.consumers[cmd.GetConsumerId()]
+func (r request) closeConsumer(cmd *pulsarproto.CommandCloseConsumer) {
+	r.mu.Lock()
+	c := r.consumers[cmd.GetConsumerId()]
 	first := c != nil && c.state != detaching
 	if first {
 		c.state = detaching
 	}
-	s.mu.Unlock()
+	r.mu.Unlock()
 	if c == nil {
-		s.succeed(cmd.GetRequestId())
+		r.succeed(cmd.GetRequestId())
 		return
 	}
-	s.requests.Go(func() {
+	r.requests.Go(func() {
 		if first {
-			s.detachConsumer(c)
+			r.detachConsumer(c)
 		}
-		s.succeed(cmd.GetRequestId())
+		r.succeed(cmd.GetRequestId())
 	})
 }
 

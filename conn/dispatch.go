@@ -6,8 +6,8 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
-// dispatch hands a command to the method that serves it. An error ends the connection: *inputError, errStopped.
-func (s *session) dispatch(command *pulsarproto.BaseCommand, payload []byte) error {
+// dispatch hands a command, whose frame has size bytes, to the method that serves it. An error ends the connection: *inputError, errStopped.
+func (s *session) dispatch(command *pulsarproto.BaseCommand, frame pulsarproto.Frame, size int) error {
 	kind := command.GetType()
 	switch kind {
 	case pulsarproto.BaseCommand_CONNECT:
@@ -23,7 +23,7 @@ func (s *session) dispatch(command *pulsarproto.BaseCommand, payload []byte) err
 	case pulsarproto.BaseCommand_PONG:
 		return nil
 	case pulsarproto.BaseCommand_SEND:
-		return s.send(command.GetSend(), payload)
+		return s.send(command.GetSend(), frame.Payload, size)
 	case pulsarproto.BaseCommand_FLOW:
 		s.flow(command.GetFlow())
 		return nil
@@ -34,56 +34,57 @@ func (s *session) dispatch(command *pulsarproto.BaseCommand, payload []byte) err
 	if !isRequest(kind) {
 		return misplaced(kind)
 	}
-	if !s.out.accept(s.pause) {
+	cost := requestCost(command, size)
+	if !s.out.accept(cost, s.pause) {
 		return errStopped
 	}
-	s.serve(command)
+	request{s, cost}.serve(command)
 	return nil
 }
 
 // serve answers a request that accept let in, or sees to it that it is answered.
-func (s *session) serve(command *pulsarproto.BaseCommand) {
+func (r request) serve(command *pulsarproto.BaseCommand) {
 	switch command.GetType() {
 	case pulsarproto.BaseCommand_ACK:
-		s.ack(command.GetAck())
+		r.ack(command.GetAck())
 	case pulsarproto.BaseCommand_NEW_TXN:
-		s.newTxn(command.GetNewTxn(), pulsarproto.Scalable(command))
+		r.newTxn(command.GetNewTxn(), pulsarproto.Scalable(command))
 	case pulsarproto.BaseCommand_ADD_PARTITION_TO_TXN:
-		s.addPartitionToTxn(command.GetAddPartitionToTxn())
+		r.addPartitionToTxn(command.GetAddPartitionToTxn())
 	case pulsarproto.BaseCommand_ADD_SUBSCRIPTION_TO_TXN:
-		s.addSubscriptionToTxn(command.GetAddSubscriptionToTxn())
+		r.addSubscriptionToTxn(command.GetAddSubscriptionToTxn())
 	case pulsarproto.BaseCommand_END_TXN:
-		s.endTxn(command.GetEndTxn(), pulsarproto.Scalable(command))
+		r.endTxn(command.GetEndTxn(), pulsarproto.Scalable(command))
 	case pulsarproto.BaseCommand_TC_CLIENT_CONNECT_REQUEST:
-		s.tcClientConnect(command.GetTcClientConnectRequest())
+		r.tcClientConnect(command.GetTcClientConnectRequest())
 	case pulsarproto.BaseCommand_END_TXN_ON_PARTITION:
-		s.endTxnOnPartition(command.GetEndTxnOnPartition())
+		r.endTxnOnPartition(command.GetEndTxnOnPartition())
 	case pulsarproto.BaseCommand_END_TXN_ON_SUBSCRIPTION:
-		s.endTxnOnSubscription(command.GetEndTxnOnSubscription())
+		r.endTxnOnSubscription(command.GetEndTxnOnSubscription())
 	case pulsarproto.BaseCommand_PARTITIONED_METADATA:
-		s.partitionedMetadata(command.GetPartitionMetadata())
+		r.partitionedMetadata(command.GetPartitionMetadata())
 	case pulsarproto.BaseCommand_LOOKUP:
-		s.lookupTopic(command.GetLookupTopic())
+		r.lookupTopic(command.GetLookupTopic())
 	case pulsarproto.BaseCommand_PRODUCER:
-		s.produce(command.GetProducer())
+		r.produce(command.GetProducer())
 	case pulsarproto.BaseCommand_CLOSE_PRODUCER:
-		s.closeProducer(command.GetCloseProducer())
+		r.closeProducer(command.GetCloseProducer())
 	case pulsarproto.BaseCommand_SUBSCRIBE:
-		s.subscribe(command.GetSubscribe())
+		r.subscribe(command.GetSubscribe())
 	case pulsarproto.BaseCommand_CLOSE_CONSUMER:
-		s.closeConsumer(command.GetCloseConsumer())
+		r.closeConsumer(command.GetCloseConsumer())
 	case pulsarproto.BaseCommand_UNSUBSCRIBE:
-		s.unsubscribe(command.GetUnsubscribe())
+		r.unsubscribe(command.GetUnsubscribe())
 	case pulsarproto.BaseCommand_SEEK:
-		s.seek(command.GetSeek())
+		r.seek(command.GetSeek())
 	case pulsarproto.BaseCommand_GET_LAST_MESSAGE_ID:
-		s.getLastMessageID(command.GetGetLastMessageId())
+		r.getLastMessageID(command.GetGetLastMessageId())
 	case pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE:
-		s.getTopicsOfNamespace(command.GetGetTopicsOfNamespace())
+		r.getTopicsOfNamespace(command.GetGetTopicsOfNamespace())
 	case pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA:
-		s.getOrCreateSchema(command.GetGetOrCreateSchema())
+		r.getOrCreateSchema(command.GetGetOrCreateSchema())
 	default:
-		s.unsupported(command)
+		r.unsupported(command)
 	}
 }
 
@@ -121,9 +122,9 @@ func isRequest(kind pulsarproto.BaseCommand_Type) bool {
 }
 
 // unsupported answers a request that this server knows and does not serve.
-func (s *session) unsupported(command *pulsarproto.BaseCommand) {
+func (r request) unsupported(command *pulsarproto.BaseCommand) {
 	kind := command.GetType()
-	s.fail(kind, unsupportedRequestID(command), &requestError{pulsarproto.ServerError_NotAllowedError,
+	r.fail(kind, unsupportedRequestID(command), &requestError{pulsarproto.ServerError_NotAllowedError,
 		fmt.Sprintf("%s is not supported by this server", kind)})
 }
 

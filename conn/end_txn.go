@@ -10,23 +10,23 @@ import (
 // those of Coordinators.EndTxn.
 //
 // Source: PulsarApi.proto CommandEndTxn; ServerCnx.handleEndTxn.
-func (s *session) endTxn(cmd *pulsarproto.CommandEndTxn, scalable bool) {
+func (r request) endTxn(cmd *pulsarproto.CommandEndTxn, scalable bool) {
 	requestID, named := cmd.GetRequestId(), cmd.ClientName != nil
-	if s.refuseTransactions(pulsarproto.BaseCommand_END_TXN, requestID) {
+	if r.refuseTransactions(pulsarproto.BaseCommand_END_TXN, requestID) {
 		return
 	}
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
 	done := func(err error) {
 		if err != nil {
-			code, text := s.failure(pulsarproto.BaseCommand_END_TXN, err, named)
-			s.out.answer(func(b []byte) []byte {
+			code, text := r.failure(pulsarproto.BaseCommand_END_TXN, err, named)
+			r.answer(func(b []byte) []byte {
 				return pulsarproto.AppendEndTxnError(b, requestID, id.Most, id.Least, code, text)
 			})
 			return
 		}
-		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendEndTxnResponse(b, requestID, id.Most, id.Least) })
+		r.answer(func(b []byte) []byte { return pulsarproto.AppendEndTxnResponse(b, requestID, id.Most, id.Least) })
 	}
-	if err := s.checkTransaction(id.Most, scalable); err != nil {
+	if err := r.checkTransaction(id.Most, scalable); err != nil {
 		done(err)
 		return
 	}
@@ -35,7 +35,7 @@ func (s *session) endTxn(cmd *pulsarproto.CommandEndTxn, scalable bool) {
 		done(err)
 		return
 	}
-	s.services.Coordinators.EndTxn(s.ctx, id, s.caller, action, named, done)
+	r.services.Coordinators.EndTxn(r.ctx, id, r.caller, action, named, done)
 }
 
 // txnAction reads an action that must not be taken for a commit because it is absent or unknown (TC-3).

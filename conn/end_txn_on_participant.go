@@ -13,18 +13,18 @@ var errLowWaterMark = &requestError{pulsarproto.ServerError_NotAllowedError, "tx
 // Errors: InvalidTopicName, NotAllowedError, and those of Topics.EndTxn.
 //
 // Source: PulsarApi.proto CommandEndTxnOnPartition; ServerCnx.handleEndTxnOnPartition.
-func (s *session) endTxnOnPartition(cmd *pulsarproto.CommandEndTxnOnPartition) {
+func (r request) endTxnOnPartition(cmd *pulsarproto.CommandEndTxnOnPartition) {
 	requestID := cmd.GetRequestId()
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
 	done := func(err error) {
 		if err != nil {
-			code, text := s.failure(pulsarproto.BaseCommand_END_TXN_ON_PARTITION, err, false)
-			s.out.answer(func(b []byte) []byte {
+			code, text := r.failure(pulsarproto.BaseCommand_END_TXN_ON_PARTITION, err, false)
+			r.answer(func(b []byte) []byte {
 				return pulsarproto.AppendEndTxnOnPartitionError(b, requestID, id.Most, id.Least, code, text)
 			})
 			return
 		}
-		s.out.answer(func(b []byte) []byte {
+		r.answer(func(b []byte) []byte {
 			return pulsarproto.AppendEndTxnOnPartitionResponse(b, requestID, id.Most, id.Least)
 		})
 	}
@@ -43,25 +43,25 @@ func (s *session) endTxnOnPartition(cmd *pulsarproto.CommandEndTxnOnPartition) {
 		return
 	}
 	participant := txn.Participant{Topic: topic.String(), Kind: txn.Partition}
-	s.services.Topics.EndTxn(s.ctx, id, participant, action, cmd.GetTxnidLeastBitsOfLowWatermark(), done)
+	r.services.Topics.EndTxn(r.ctx, id, participant, action, cmd.GetTxnidLeastBitsOfLowWatermark(), done)
 }
 
 // endTxnOnSubscription ends a transaction's acknowledgements on one subscription, for a coordinator elsewhere.
 // Errors: as endTxnOnPartition.
 //
 // Source: PulsarApi.proto CommandEndTxnOnSubscription; ServerCnx.handleEndTxnOnSubscription.
-func (s *session) endTxnOnSubscription(cmd *pulsarproto.CommandEndTxnOnSubscription) {
+func (r request) endTxnOnSubscription(cmd *pulsarproto.CommandEndTxnOnSubscription) {
 	requestID := cmd.GetRequestId()
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
 	done := func(err error) {
 		if err != nil {
-			code, text := s.failure(pulsarproto.BaseCommand_END_TXN_ON_SUBSCRIPTION, err, false)
-			s.out.answer(func(b []byte) []byte {
+			code, text := r.failure(pulsarproto.BaseCommand_END_TXN_ON_SUBSCRIPTION, err, false)
+			r.answer(func(b []byte) []byte {
 				return pulsarproto.AppendEndTxnOnSubscriptionError(b, requestID, id.Most, id.Least, code, text)
 			})
 			return
 		}
-		s.out.answer(func(b []byte) []byte {
+		r.answer(func(b []byte) []byte {
 			return pulsarproto.AppendEndTxnOnSubscriptionResponse(b, requestID, id.Most, id.Least)
 		})
 	}
@@ -84,5 +84,5 @@ func (s *session) endTxnOnSubscription(cmd *pulsarproto.CommandEndTxnOnSubscript
 		Subscription: cmd.GetSubscription().GetSubscription(),
 		Kind:         txn.AckedSubscription,
 	}
-	s.services.Topics.EndTxn(s.ctx, id, participant, action, cmd.GetTxnidLeastBitsOfLowWatermark(), done)
+	r.services.Topics.EndTxn(r.ctx, id, participant, action, cmd.GetTxnidLeastBitsOfLowWatermark(), done)
 }

@@ -6,19 +6,19 @@ import "github.com/pulsar-tc/pulsar-tc/pulsarproto"
 // Errors: MetadataError, and those of Consumer.LastMessageID.
 //
 // Source: PulsarApi.proto CommandGetLastMessageId; ServerCnx.handleGetLastMessageId.
-func (s *session) getLastMessageID(cmd *pulsarproto.CommandGetLastMessageId) {
+func (r request) getLastMessageID(cmd *pulsarproto.CommandGetLastMessageId) {
 	requestID := cmd.GetRequestId()
-	consumer := s.consumerOf(cmd.GetConsumerId())
+	consumer := r.consumerOf(cmd.GetConsumerId())
 	if consumer == nil {
-		s.fail(pulsarproto.BaseCommand_GET_LAST_MESSAGE_ID, requestID, errConsumerNotFound)
+		r.fail(pulsarproto.BaseCommand_GET_LAST_MESSAGE_ID, requestID, errConsumerNotFound)
 		return
 	}
 	consumer.LastMessageID(func(last, markDelete *pulsarproto.MessageIdData, err error) {
 		if err != nil {
-			s.fail(pulsarproto.BaseCommand_GET_LAST_MESSAGE_ID, requestID, err)
+			r.fail(pulsarproto.BaseCommand_GET_LAST_MESSAGE_ID, requestID, err)
 			return
 		}
-		s.out.answer(func(b []byte) []byte {
+		r.answer(func(b []byte) []byte {
 			return pulsarproto.AppendGetLastMessageIdResponse(b, requestID, last, markDelete)
 		})
 	})

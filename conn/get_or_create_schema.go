@@ -8,14 +8,14 @@ import (
 // consumer of bytes. Other schemas are not served.
 //
 // Source: PulsarApi.proto CommandGetOrCreateSchema; ServerCnx.handleGetOrCreateSchema.
-func (s *session) getOrCreateSchema(cmd *pulsarproto.CommandGetOrCreateSchema) {
+func (r request) getOrCreateSchema(cmd *pulsarproto.CommandGetOrCreateSchema) {
 	if kind := cmd.GetSchema().GetType(); kind != pulsarproto.Schema_None {
-		s.fail(pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA, cmd.GetRequestId(), &requestError{
+		r.fail(pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA, cmd.GetRequestId(), &requestError{
 			pulsarproto.ServerError_NotAllowedError,
 			"GET_OR_CREATE_SCHEMA is not supported by this server for a schema of type " + kind.String()})
 		return
 	}
-	s.out.answer(func(b []byte) []byte {
+	r.answer(func(b []byte) []byte {
 		return pulsarproto.AppendGetOrCreateSchemaResponse(b, cmd.GetRequestId(), nil)
 	})
 }

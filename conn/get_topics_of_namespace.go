@@ -10,21 +10,21 @@ import (
 // Errors: those of Topics.TopicsOfNamespace; TooManyRequests for a list that no frame can hold.
 //
 // Source: PulsarApi.proto CommandGetTopicsOfNamespace; ServerCnx.handleGetTopicsOfNamespace.
-func (s *session) getTopicsOfNamespace(cmd *pulsarproto.CommandGetTopicsOfNamespace) {
+func (r request) getTopicsOfNamespace(cmd *pulsarproto.CommandGetTopicsOfNamespace) {
 	const command = pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE
 	requestID := cmd.GetRequestId()
-	s.requests.Go(func() {
-		topics, err := s.services.Topics.TopicsOfNamespace(s.ctx, cmd.GetNamespace(), cmd.GetMode())
+	r.requests.Go(func() {
+		topics, err := r.services.Topics.TopicsOfNamespace(r.ctx, cmd.GetNamespace(), cmd.GetMode())
 		if err != nil {
-			s.fail(command, requestID, err)
+			r.fail(command, requestID, err)
 			return
 		}
-		if listSize(topics) > s.options.MaxMessageSize {
-			s.fail(command, requestID, &requestError{pulsarproto.ServerError_TooManyRequests,
+		if listSize(topics) > r.options.MaxMessageSize {
+			r.fail(command, requestID, &requestError{pulsarproto.ServerError_TooManyRequests,
 				fmt.Sprintf("namespace %s has %d topics, too many for one frame", cmd.GetNamespace(), len(topics))})
 			return
 		}
-		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendTopicsOfNamespace(b, requestID, topics) })
+		r.answer(func(b []byte) []byte { return pulsarproto.AppendTopicsOfNamespace(b, requestID, topics) })
 	})
 }
 

@@ -125,16 +125,8 @@ func TestGetTopicsOfNamespace(t *testing.T) {
 			}
 			return nil, fmt.Errorf("namespace %s: %w", namespace, txn.ErrNotReady)
 		}
-		list := func(requestID uint64, namespace string) *pulsarproto.BaseCommand {
-			return &pulsarproto.BaseCommand{
-				Type: pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE.Enum(),
-				GetTopicsOfNamespace: &pulsarproto.CommandGetTopicsOfNamespace{
-					RequestId: &requestID, Namespace: &namespace, TopicsPattern: proto.String("a.*"),
-				},
-			}
-		}
 		p := b.connectedPeer(t)
-		p.send(list(1, "public/default"))
+		p.send(listCommand(1, "public/default"))
 		p.wantCommand(&pulsarproto.BaseCommand{
 			Type: pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE_RESPONSE.Enum(),
 			GetTopicsOfNamespaceResponse: &pulsarproto.CommandGetTopicsOfNamespaceResponse{
@@ -144,9 +136,9 @@ func TestGetTopicsOfNamespace(t *testing.T) {
 				Changed:   proto.Bool(true),
 			},
 		})
-		p.send(list(2, "public/large"))
+		p.send(listCommand(2, "public/large"))
 		p.wantError(2, pulsarproto.ServerError_TooManyRequests)
-		p.send(list(3, "public/loading"))
+		p.send(listCommand(3, "public/loading"))
 		p.wantError(3, pulsarproto.ServerError_ServiceNotReady)
 	})
 }

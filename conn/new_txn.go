@@ -11,44 +11,44 @@ import (
 // Errors: UnsupportedVersionError (TC-2), TransactionCoordinatorNotFound, and those of Coordinators.NewTxn.
 //
 // Source: PulsarApi.proto CommandNewTxn; ServerCnx.handleNewTxn.
-func (s *session) newTxn(cmd *pulsarproto.CommandNewTxn, scalable bool) {
+func (r request) newTxn(cmd *pulsarproto.CommandNewTxn, scalable bool) {
 	requestID, tc, named := cmd.GetRequestId(), cmd.GetTcId(), cmd.ClientName != nil
-	if s.refuseTransactions(pulsarproto.BaseCommand_NEW_TXN, requestID) {
+	if r.refuseTransactions(pulsarproto.BaseCommand_NEW_TXN, requestID) {
 		return
 	}
 	done := func(id txn.ID, err error) {
 		if err != nil {
-			code, text := s.failure(pulsarproto.BaseCommand_NEW_TXN, err, named)
-			s.out.answer(func(b []byte) []byte { return pulsarproto.AppendNewTxnError(b, requestID, tc, code, text) })
+			code, text := r.failure(pulsarproto.BaseCommand_NEW_TXN, err, named)
+			r.answer(func(b []byte) []byte { return pulsarproto.AppendNewTxnError(b, requestID, tc, code, text) })
 			return
 		}
-		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendNewTxnResponse(b, requestID, id.Most, id.Least) })
+		r.answer(func(b []byte) []byte { return pulsarproto.AppendNewTxnResponse(b, requestID, id.Most, id.Least) })
 	}
-	if err := s.checkTransaction(tc, scalable); err != nil {
+	if err := r.checkTransaction(tc, scalable); err != nil {
 		done(txn.ID{}, err)
 		return
 	}
 	ttlMillis := cmd.GetTxnTtlSeconds() // despite the name: clients send milliseconds
-	s.services.Coordinators.NewTxn(s.ctx, tc, s.caller, ttlMillis, cmd.GetClientName(), named, done)
+	r.services.Coordinators.NewTxn(r.ctx, tc, r.caller, ttlMillis, cmd.GetClientName(), named, done)
 }
 
 // refuseTransactions answers a coordinator request with an ERROR frame, as Pulsar does, if transactions are off.
 //
 // Source: ServerCnx.checkTransactionEnableAndSendError.
-func (s *session) refuseTransactions(command pulsarproto.BaseCommand_Type, requestID uint64) bool {
-	if s.services.Coordinators.Count() > 0 {
+func (r request) refuseTransactions(command pulsarproto.BaseCommand_Type, requestID uint64) bool {
+	if r.services.Coordinators.Count() > 0 {
 		return false
 	}
-	s.fail(command, requestID, errTransactionsOff)
+	r.fail(command, requestID, errTransactionsOff)
 	return true
 }
 
 // checkTransaction finds the refusals that hold for all requests to coordinator tc.
-func (s *session) checkTransaction(tc uint64, scalable bool) error {
+func (r request) checkTransaction(tc uint64, scalable bool) error {
 	if scalable {
 		return errScalable
 	}
-	if tc >= s.services.Coordinators.Count() {
+	if tc >= r.services.Coordinators.Count() {
 		return &requestError{pulsarproto.ServerError_TransactionCoordinatorNotFound,
 			fmt.Sprintf("Transaction coordinator with id %d not found!", tc)}
 	}

@@ -33,6 +33,15 @@ type Options struct {
 	MaxPendingRequests int
 	// MaxPendingSends is the same for sends. Default 1000. Source: broker.conf maxPendingPublishRequestsPerConnection.
 	MaxPendingSends int
+	// MaxPendingRequestBytes is the number of bytes of unanswered requests above which the connection is not read; a single
+	// request may have more. A request that gets a goroutine counts 16 KiB more. Default 16 MiB.
+	MaxPendingRequestBytes int
+	// MaxPendingSendBytes is the same for sends. Default 32 MiB.
+	MaxPendingSendBytes int
+	// MaxPublishBytes is the number of bytes of unanswered sends on all connections, with the large frames being read, above
+	// which a connection that has unanswered sends is not read. Negative: no bound. Default 256 MiB.
+	// Source: broker.conf maxMessagePublishBufferSizeInMB.
+	MaxPublishBytes int
 	// MaxConnections bounds the open connections, MaxConnectionsPerIP those of one address. 0: no bound.
 	// Source: broker.conf brokerMaxConnections, brokerMaxConnectionsPerIp.
 	MaxConnections      int
@@ -61,6 +70,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxOutgoing, max(64<<20, 8*o.MaxMessageSize))
 	setDefault(&o.MaxPendingRequests, 10000)
 	setDefault(&o.MaxPendingSends, 1000)
+	setDefault(&o.MaxPendingRequestBytes, 16<<20)
+	setDefault(&o.MaxPendingSendBytes, 32<<20)
+	setDefault(&o.MaxPublishBytes, 256<<20)
 	setDefault(&o.MaxConcurrentLookups, 50000)
 	return o
 }

@@ -1,9 +1,6 @@
 package conn
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
 // copyLimit is the payload size from which a frame refers to the stored bytes instead of copying them.
 const copyLimit = 8 << 10
@@ -45,15 +42,17 @@ const (
 )
 
 // outbox holds the frames that wait to be written and counts the requests that wait for an answer. Its methods do not
-// block, except accept, acceptSend, waitForRoom and waitUntilAnswered (for the reader) and take (for the writer).
+// block, except admit, accept and acceptSend (for the reader), waitForRoom, waitUntilAnswered and take (for the writer).
 type outbox struct {
-	options *Options
+	options    *Options
+	publishing *publishBuffer
 	// overflow is called once, with mu held, when more than options.MaxOutgoing bytes wait.
 	overflow func()
 
 	mu       sync.Mutex // guards everything below
 	filled   sync.Cond  // for the writer: there is a frame, or state changed
-	relieved sync.Cond  // for the reader: a bound is not reached any more, or stopped or state changed
+	relieved sync.Cond  // for those that wait at a bound: it may not be reached any more, or stopped or state changed
+	waiting  int        // for relieved
 	state    outboxState
 	stopped  bool // the reader takes no more commands
 	tail     *buffer
@@ -62,10 +61,15 @@ type outbox struct {
 	requests int // accepted and not yet answered, without sends
 	sends    int // the same for sends
 	full     []*consumer
+
+	requestBytes int // cost of requests
+	sendBytes    int // of the frames of sends
+
+	frameBytes int // of the frame being read, as far as publishing counts them; the reader's, without mu
 }
 
-func newOutbox(options *Options, overflow func()) *outbox {
-	o := &outbox{options: options, overflow: overflow}
+func newOutbox(options *Options, publishing *publishBuffer, overflow func()) *outbox {
+	o := &outbox{options: options, publishing: publishing, overflow: overflow}
 	o.filled.L, o.relieved.L = &o.mu, &o.mu
 	return o
 }
@@ -77,50 +81,63 @@ func (o *outbox) queue(encode func([]byte) []byte) {
 	o.encode(encode)
 }
 
-// answer is queue for the answer of a request that accept let in.
-func (o *outbox) answer(encode func([]byte) []byte) {
+// answer is queue for the answer of a request that accept let in with this cost.
+func (o *outbox) answer(cost int, encode func([]byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.encode(encode)
-	o.requestDone()
+	o.requestDone(cost)
 }
 
-// done ends a request that accept let in and that has no answer.
-func (o *outbox) done() {
+// done ends a request that accept let in with this cost and that has no answer.
+func (o *outbox) done(cost int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.requestDone()
+	o.requestDone(cost)
 }
 
-func (o *outbox) requestDone() {
+func (o *outbox) requestDone(cost int) {
 	o.requests--
-	if o.stopped || o.requests == o.options.MaxPendingRequests-1 {
-		o.relieved.Broadcast()
-	}
+	o.requestBytes -= cost
+	o.relieve()
 }
 
 // receipt is queue for the answer of a send of p; it is dropped if p is detached.
 func (o *outbox) receipt(p *producer, encode func([]byte) []byte) {
+	o.publishing.release(o.queueReceipt(p, encode))
+}
+
+// queueReceipt returns the size of a send that is answered by it. Answers out of order take each other's sizes: the sum is
+// right when all are answered.
+func (o *outbox) queueReceipt(p *producer, encode func([]byte) []byte) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if p.detached {
-		return
+		return 0
 	}
-	p.unanswered--
 	o.encode(encode)
-	o.sendsDone(1)
+	size := p.unanswered.pop()
+	o.sendsDone(1, size)
+	return size
 }
 
 // detachProducer ends p: its answers that are still to come are dropped.
 func (o *outbox) detachProducer(p *producer) {
+	o.publishing.release(o.forgetSends(p))
+}
+
+// forgetSends returns the size of all sends that no answer is awaited for any more.
+func (o *outbox) forgetSends(p *producer) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if p.detached {
-		return
+		return 0
 	}
 	p.detached = true
-	o.sendsDone(p.unanswered)
-	p.unanswered = 0
+	size := p.unanswered.sum
+	o.sendsDone(p.unanswered.len(), size)
+	p.unanswered = sizes{}
+	return size
 }
 
 // detachConsumer ends c: its messages that are still to come are dropped.
@@ -130,12 +147,31 @@ func (o *outbox) detachConsumer(c *consumer) {
 	c.detached = true
 }
 
-func (o *outbox) sendsDone(n int) {
-	before := o.sends
+func (o *outbox) sendsDone(n, size int) {
 	o.sends -= n
-	if o.stopped || before >= o.options.MaxPendingSends && o.sends < o.options.MaxPendingSends {
+	o.sendBytes -= size
+	o.relieve()
+}
+
+// relieve wakes those that wait at a bound, to look again.
+func (o *outbox) relieve() {
+	if o.waiting > 0 {
 		o.relieved.Broadcast()
 	}
+}
+
+// wake is relieve for those who do not hold mu.
+func (o *outbox) wake() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.relieve()
+}
+
+// wait returns at the next relief; mu is free meanwhile.
+func (o *outbox) wait() {
+	o.waiting++
+	o.relieved.Wait()
+	o.waiting--
 }
 
 // message adds a frame for c whose last bytes are payload, which encode knows of but does not append. It is dropped if c is
@@ -211,15 +247,12 @@ func (o *outbox) take(b *batch) bool {
 // written takes n bytes off the size and lets those go on who waited for that.
 func (o *outbox) written(n int) {
 	o.mu.Lock()
-	before := o.size
 	o.size -= n
 	var full []*consumer
 	if o.size <= o.options.HighWater/2 {
 		full, o.full = o.full, nil
 	}
-	if before > o.options.HighWater && o.size <= o.options.HighWater {
-		o.relieved.Broadcast()
-	}
+	o.relieve()
 	for _, c := range full {
 		c.full = false
 	}
@@ -241,90 +274,6 @@ func (o *outbox) isFull(c *consumer) bool {
 		o.full = append(o.full, c)
 	}
 	return true
-}
-
-// waitForRoom returns when the reader may read on, and false when it must not read any more. paused is called before it
-// has to wait.
-func (o *outbox) waitForRoom(paused func()) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.size > 2*o.options.HighWater {
-		paused()
-		for o.size > o.options.HighWater && o.reading() {
-			o.relieved.Wait()
-		}
-	}
-	return o.reading()
-}
-
-// accept lets one request in as soon as fewer than MaxPendingRequests are unanswered, and returns false when no request is
-// let in any more. paused is called before it has to wait.
-func (o *outbox) accept(paused func()) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.requests >= o.options.MaxPendingRequests {
-		paused()
-		for o.requests >= o.options.MaxPendingRequests && o.reading() {
-			o.relieved.Wait()
-		}
-	}
-	if !o.reading() {
-		return false
-	}
-	o.requests++
-	return true
-}
-
-// acceptSend is accept for a send of p. A send of a detached p is counted for nobody.
-func (o *outbox) acceptSend(p *producer, paused func()) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.sends >= o.options.MaxPendingSends {
-		paused()
-		for o.sends >= o.options.MaxPendingSends && o.reading() {
-			o.relieved.Wait()
-		}
-	}
-	if !o.reading() {
-		return false
-	}
-	if !p.detached {
-		p.unanswered++
-		o.sends++
-	}
-	return true
-}
-
-// isStopped reports whether the reader was told to take no more commands.
-func (o *outbox) isStopped() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.stopped || o.state != outboxOpen
-}
-
-func (o *outbox) reading() bool { return !o.stopped && o.state == outboxOpen }
-
-// stop ends the waits of the reader: no command is taken any more.
-func (o *outbox) stop() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.stopped = true
-	o.relieved.Broadcast()
-}
-
-// waitUntilAnswered returns when nothing is unanswered, the outbox is closed, or ctx is done.
-func (o *outbox) waitUntilAnswered(ctx context.Context) {
-	wake := context.AfterFunc(ctx, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.relieved.Broadcast()
-	})
-	defer wake()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for o.requests+o.sends > 0 && o.state == outboxOpen && ctx.Err() == nil {
-		o.relieved.Wait()
-	}
 }
 
 // flush lets the writer end once everything queued so far is written; later frames are dropped.

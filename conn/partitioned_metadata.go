@@ -17,11 +17,11 @@ var errTooManyLookups = &requestError{pulsarproto.ServerError_TooManyRequests,
 // Errors: InvalidTopicName, TooManyRequests, and those of Topics.PartitionCount.
 //
 // Source: PulsarApi.proto CommandPartitionedTopicMetadata; ServerCnx.handlePartitionMetadataRequest.
-func (s *session) partitionedMetadata(cmd *pulsarproto.CommandPartitionedTopicMetadata) {
+func (r request) partitionedMetadata(cmd *pulsarproto.CommandPartitionedTopicMetadata) {
 	requestID := cmd.GetRequestId()
 	failed := func(err error) {
-		code, text := s.failure(pulsarproto.BaseCommand_PARTITIONED_METADATA, err, false)
-		s.out.answer(func(b []byte) []byte {
+		code, text := r.failure(pulsarproto.BaseCommand_PARTITIONED_METADATA, err, false)
+		r.answer(func(b []byte) []byte {
 			return pulsarproto.AppendPartitionedMetadataError(b, requestID, code, text)
 		})
 	}
@@ -31,37 +31,37 @@ func (s *session) partitionedMetadata(cmd *pulsarproto.CommandPartitionedTopicMe
 		return
 	}
 	create := cmd.MetadataAutoCreationEnabled == nil || *cmd.MetadataAutoCreationEnabled
-	s.lookup(failed, func() {
-		count, err := s.partitionCount(s.ctx, name, create)
+	r.lookup(failed, func() {
+		count, err := r.partitionCount(r.ctx, name, create)
 		if err != nil {
 			failed(err)
 			return
 		}
-		s.out.answer(func(b []byte) []byte { return pulsarproto.AppendPartitionedMetadata(b, requestID, count) })
+		r.answer(func(b []byte) []byte { return pulsarproto.AppendPartitionedMetadata(b, requestID, count) })
 	})
 }
 
-func (s *session) partitionCount(ctx context.Context, name topicname.Name, create bool) (uint32, error) {
+func (r request) partitionCount(ctx context.Context, name topicname.Name, create bool) (uint32, error) {
 	if name == topicname.AssignTopic {
-		return uint32(s.services.Coordinators.Count()), nil
+		return uint32(r.services.Coordinators.Count()), nil
 	}
 	if name.TransactionInternal() {
 		return 0, nil
 	}
-	count, err := s.services.Topics.PartitionCount(ctx, name, create)
+	count, err := r.services.Topics.PartitionCount(ctx, name, create)
 	return uint32(count), err
 }
 
 // lookup runs answer in a goroutine of its own, or failed if too many lookups are being answered.
-func (s *session) lookup(failed func(error), answer func()) {
+func (r request) lookup(failed func(error), answer func()) {
 	select {
-	case s.server.lookups <- struct{}{}:
+	case r.server.lookups <- struct{}{}:
 	default:
 		failed(errTooManyLookups)
 		return
 	}
-	s.requests.Go(func() {
-		defer func() { <-s.server.lookups }()
+	r.requests.Go(func() {
+		defer func() { <-r.server.lookups }()
 		answer()
 	})
 }

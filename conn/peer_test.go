@@ -57,6 +57,9 @@ func newBench(t testing.TB, options Options) *bench {
 		if len(b.sessions) != 0 || len(b.perIP) != 0 {
 			t.Errorf("%d sessions and %d addresses are left", len(b.sessions), len(b.perIP))
 		}
+		if b.publishing.held.Load() != 0 || len(b.publishing.waiting) != 0 {
+			t.Errorf("%d bytes and %d waits are left", b.publishing.held.Load(), len(b.publishing.waiting))
+		}
 	})
 	return b
 }

@@ -31,7 +31,7 @@ type producer struct {
 	info  ProducerInfo
 
 	// Guarded by outbox.mu.
-	unanswered int // sends
+	unanswered sizes // of the frames of sends
 	detached   bool
 }
 
@@ -39,40 +39,40 @@ type producer struct {
 // Errors: InvalidTopicName, ServiceNotReady while one of the same id is coming or going, and those of Topics.Produce.
 //
 // Source: PulsarApi.proto CommandProducer; ServerCnx.handleProducer.
-func (s *session) produce(cmd *pulsarproto.CommandProducer) {
+func (r request) produce(cmd *pulsarproto.CommandProducer) {
 	requestID := cmd.GetRequestId()
 	name, err := topicname.Parse(cmd.GetTopic())
 	if err != nil {
-		s.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
+		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
 		return
 	}
-	p := s.addProducer(cmd.GetProducerId(), requestID)
+	p := r.addProducer(cmd.GetProducerId(), requestID)
 	if p == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(r.ctx)
 	p.cancel = cancel
-	s.requests.Go(func() { s.attachProducer(ctx, p, name, cmd) })
+	r.requests.Go(func() { r.attachProducer(ctx, p, name, cmd) })
 }
 
 // addProducer returns a new producer, or answers the request by the one that has the id already.
-func (s *session) addProducer(id, requestID uint64) *producer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.producers[id]; p != nil {
+func (r request) addProducer(id, requestID uint64) *producer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.producers[id]; p != nil {
 		if p.state == attached {
-			s.answerProducer(requestID, p)
+			r.answerProducer(requestID, p)
 		} else {
-			s.fail(pulsarproto.BaseCommand_PRODUCER, requestID, notReady("Producer", p.state))
+			r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, notReady("Producer", p.state))
 		}
 		return nil
 	}
-	p := &producer{session: s, id: id, settled: make(chan struct{})}
-	if s.producers == nil {
-		s.producers = make(map[uint64]*producer)
+	p := &producer{session: r.session, id: id, settled: make(chan struct{})}
+	if r.producers == nil {
+		r.producers = make(map[uint64]*producer)
 	}
-	s.producers[id] = p
-	delete(s.droppedProducers, id)
+	r.producers[id] = p
+	delete(r.droppedProducers, id)
 	return p
 }
 
@@ -88,36 +88,36 @@ func notReady(what string, state attachment) error {
 }
 
 // attachProducer asks the topic and answers the request.
-func (s *session) attachProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) {
+func (r request) attachProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) {
 	defer p.cancel()
 	defer close(p.settled)
-	topic, info, err := s.services.Topics.Produce(ctx, name, s.caller, cmd, p)
+	topic, info, err := r.services.Topics.Produce(ctx, name, r.caller, cmd, p)
 	if err == nil {
-		err = s.producerAttached(cmd.GetRequestId(), p, topic, info)
+		err = r.producerAttached(cmd.GetRequestId(), p, topic, info)
 	} else {
-		s.forgetProducer(p)
+		r.forgetProducer(p)
 	}
 	if err != nil {
-		s.out.detachProducer(p)
-		s.fail(pulsarproto.BaseCommand_PRODUCER, cmd.GetRequestId(), err)
+		r.out.detachProducer(p)
+		r.fail(pulsarproto.BaseCommand_PRODUCER, cmd.GetRequestId(), err)
 	}
 }
 
 // producerAttached answers the request, unless the producer was closed or disconnected meanwhile. It holds mu from the
 // new state to the answer, so that CLOSE_PRODUCER cannot come before PRODUCER_SUCCESS.
-func (s *session) producerAttached(requestID uint64, p *producer, topic Producer, info ProducerInfo) error {
-	s.mu.Lock()
+func (r request) producerAttached(requestID uint64, p *producer, topic Producer, info ProducerInfo) error {
+	r.mu.Lock()
 	state := p.state
 	switch state {
 	case attaching:
 		p.topic, p.info, p.state = topic, info, attached
-		s.answerProducer(requestID, p)
+		r.answerProducer(requestID, p)
 	case detaching:
 		p.topic = topic
 	case lost:
-		delete(s.producers, p.id)
+		delete(r.producers, p.id)
 	}
-	s.mu.Unlock()
+	r.mu.Unlock()
 	switch state {
 	case attaching:
 		return nil
@@ -137,8 +137,8 @@ func (s *session) forgetProducer(p *producer) {
 }
 
 // answerProducer answers PRODUCER with success. mu is held.
-func (s *session) answerProducer(requestID uint64, p *producer) {
-	s.out.answer(func(b []byte) []byte {
+func (r request) answerProducer(requestID uint64, p *producer) {
+	r.answer(func(b []byte) []byte {
 		return pulsarproto.AppendProducerSuccess(b, pulsarproto.ProducerSuccess{
 			RequestID:      requestID,
 			ProducerName:   p.info.Name,
@@ -154,23 +154,23 @@ func (s *session) answerProducer(requestID uint64, p *producer) {
 // closeProducer detaches a producer for its client and answers when it is detached. An unknown one is detached already.
 //
 // Source: PulsarApi.proto CommandCloseProducer; ServerCnx.handleCloseProducer.
-func (s *session) closeProducer(cmd *pulsarproto.CommandCloseProducer) {
-	s.mu.Lock()
-	p := s.producers[cmd.GetProducerId()]
+func (r request) closeProducer(cmd *pulsarproto.CommandCloseProducer) {
+	r.mu.Lock()
+	p := r.producers[cmd.GetProducerId()]
 	first := p != nil && p.state != detaching
 	if first {
 		p.state = detaching
 	}
-	s.mu.Unlock()
+	r.mu.Unlock()
 	if p == nil {
-		s.succeed(cmd.GetRequestId())
+		r.succeed(cmd.GetRequestId())
 		return
 	}
-	s.requests.Go(func() {
+	r.requests.Go(func() {
 		if first {
-			s.detachProducer(p)
+			r.detachProducer(p)
 		}
-		s.succeed(cmd.GetRequestId())
+		r.succeed(cmd.GetRequestId())
 	})
 }
 

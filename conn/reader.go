@@ -35,15 +35,13 @@ func (s *session) read() CloseReason {
 	var command pulsarproto.BaseCommand
 	shaken := false
 	for {
-		if !s.out.waitForRoom(s.pause) {
-			return s.stopped()
-		}
-		s.unpause()
 		if !shaken && s.connected.Load() {
 			shaken = true
 			frames = pulsarproto.NewFrameReader(s.enlarged(source), s.options.MaxMessageSize)
 		}
 		err := s.readCommand(frames, &command)
+		s.out.frameDone()
+		s.unpause()
 		if err != nil {
 			return s.readFailed(err)
 		}
@@ -59,8 +57,16 @@ func (s *session) enlarged(source *bufio.Reader) *bufio.Reader {
 	return bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(buffered)), s.network), commandBuffer)
 }
 
-// readCommand reads one frame and handles it. Errors: *inputError, errStopped, those of the network.
+// readCommand reads one frame, as soon as there is room for what is announced, and handles it. Errors: *inputError, errStopped, those of the network.
 func (s *session) readCommand(frames *pulsarproto.FrameReader, command *pulsarproto.BaseCommand) error {
+	size, err := frames.NextSize()
+	if err != nil {
+		return frameFault(err)
+	}
+	if !s.out.admit(size, s.pause) {
+		return errStopped
+	}
+	s.unpause()
 	frame, err := frames.ReadFrame()
 	if err != nil {
 		return frameFault(err)
@@ -70,7 +76,7 @@ func (s *session) readCommand(frames *pulsarproto.FrameReader, command *pulsarpr
 		return commandFault(err)
 	}
 	s.options.Events.CommandReceived(command.GetType())
-	return s.dispatch(command, frame.Payload)
+	return s.dispatch(command, frame, size)
 }
 
 // frameFault turns a broken rule of the frame layout into an *inputError and leaves errors of the network alone.

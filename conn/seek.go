@@ -9,15 +9,15 @@ var errSeekTarget = &requestError{pulsarproto.ServerError_MetadataError, "Messag
 // Errors: MetadataError, and those of Consumer.Seek.
 //
 // Source: PulsarApi.proto CommandSeek; ServerCnx.handleSeek.
-func (s *session) seek(cmd *pulsarproto.CommandSeek) {
-	consumer := s.consumerOf(cmd.GetConsumerId())
+func (r request) seek(cmd *pulsarproto.CommandSeek) {
+	consumer := r.consumerOf(cmd.GetConsumerId())
 	switch {
 	case consumer == nil:
-		s.fail(pulsarproto.BaseCommand_SEEK, cmd.GetRequestId(), errConsumerNotFound)
+		r.fail(pulsarproto.BaseCommand_SEEK, cmd.GetRequestId(), errConsumerNotFound)
 	case cmd.MessageId == nil && cmd.MessagePublishTime == nil:
-		s.fail(pulsarproto.BaseCommand_SEEK, cmd.GetRequestId(), errSeekTarget)
+		r.fail(pulsarproto.BaseCommand_SEEK, cmd.GetRequestId(), errSeekTarget)
 	default:
-		consumer.Seek(cmd, s.acknowledge(pulsarproto.BaseCommand_SEEK, cmd.GetRequestId()))
+		consumer.Seek(cmd, r.acknowledge(pulsarproto.BaseCommand_SEEK, cmd.GetRequestId()))
 	}
 }
 
@@ -25,22 +25,22 @@ func (s *session) seek(cmd *pulsarproto.CommandSeek) {
 // Errors: MetadataError, and those of Consumer.Unsubscribe.
 //
 // Source: PulsarApi.proto CommandUnsubscribe; ServerCnx.handleUnsubscribe.
-func (s *session) unsubscribe(cmd *pulsarproto.CommandUnsubscribe) {
-	consumer := s.consumerOf(cmd.GetConsumerId())
+func (r request) unsubscribe(cmd *pulsarproto.CommandUnsubscribe) {
+	consumer := r.consumerOf(cmd.GetConsumerId())
 	if consumer == nil {
-		s.fail(pulsarproto.BaseCommand_UNSUBSCRIBE, cmd.GetRequestId(), errConsumerNotFound)
+		r.fail(pulsarproto.BaseCommand_UNSUBSCRIBE, cmd.GetRequestId(), errConsumerNotFound)
 		return
 	}
-	consumer.Unsubscribe(cmd.GetForce(), s.acknowledge(pulsarproto.BaseCommand_UNSUBSCRIBE, cmd.GetRequestId()))
+	consumer.Unsubscribe(cmd.GetForce(), r.acknowledge(pulsarproto.BaseCommand_UNSUBSCRIBE, cmd.GetRequestId()))
 }
 
 // acknowledge returns a function that answers a request with SUCCESS or ERROR.
-func (s *session) acknowledge(command pulsarproto.BaseCommand_Type, requestID uint64) func(error) {
+func (r request) acknowledge(command pulsarproto.BaseCommand_Type, requestID uint64) func(error) {
 	return func(err error) {
 		if err != nil {
-			s.fail(command, requestID, err)
+			r.fail(command, requestID, err)
 			return
 		}
-		s.succeed(requestID)
+		r.succeed(requestID)
 	}
 }

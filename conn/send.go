@@ -14,7 +14,7 @@ import (
 // Errors: an unknown producer, one that is being created or closed, no payload; all close the connection.
 //
 // Source: PulsarApi.proto CommandSend; ServerCnx.handleSend; Producer.checkAndStartPublish, verifyChecksum.
-func (s *session) send(cmd *pulsarproto.CommandSend, payload []byte) error {
+func (s *session) send(cmd *pulsarproto.CommandSend, payload []byte, frameSize int) error {
 	if len(payload) == 0 {
 		return &inputError{BadPayload, errors.New("SEND without a payload")}
 	}
@@ -22,7 +22,7 @@ func (s *session) send(cmd *pulsarproto.CommandSend, payload []byte) error {
 	if p == nil {
 		return err
 	}
-	if !s.out.acceptSend(p, s.pause) {
+	if !s.out.acceptSend(p, frameSize, s.pause) {
 		return errStopped
 	}
 	msg := Send{

@@ -25,6 +25,8 @@ type Server struct {
 	lookups  chan struct{} // a token for each lookup being answered
 	faults   lineLimit     // for lines about the faults of peers
 
+	publishing publishBuffer
+
 	goroutines sync.WaitGroup // of sessions
 
 	mu        sync.Mutex // guards everything below
@@ -40,12 +42,13 @@ func NewServer(options Options, services Services) *Server {
 	options = options.withDefaults()
 	options.Events = options.Events.withDefaults()
 	return &Server{
-		options:   options,
-		services:  services,
-		lookups:   make(chan struct{}, options.MaxConcurrentLookups),
-		listeners: make(map[net.Listener]struct{}),
-		sessions:  make(map[*session]struct{}),
-		perIP:     make(map[string]int),
+		options:    options,
+		services:   services,
+		lookups:    make(chan struct{}, options.MaxConcurrentLookups),
+		listeners:  make(map[net.Listener]struct{}),
+		sessions:   make(map[*session]struct{}),
+		perIP:      make(map[string]int),
+		publishing: publishBuffer{limit: int64(options.MaxPublishBytes), waiting: make(map[*outbox]struct{})},
 	}
 }
 

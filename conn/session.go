@@ -53,7 +53,7 @@ func newSession(server *Server, id uint64, network net.Conn) *session {
 		log:      server.options.Log.With().Uint64("cnx", id).Stringer("remote", network.RemoteAddr()).Logger(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.out = newOutbox(s.options, func() { s.drop(ClosedNotReading) })
+	s.out = newOutbox(s.options, &server.publishing, func() { s.drop(ClosedNotReading) })
 	return s
 }
 
@@ -71,6 +71,7 @@ func (s *session) run() {
 	<-written
 	s.detachAll()
 	s.requests.Wait()
+	s.server.publishing.forget(s.out)
 	s.options.Events.ConnectionClosed(s.reason)
 	s.log.Debug().Str("reason", string(s.reason)).Msg("connection closed")
 }
@@ -126,17 +127,6 @@ func (s *session) stop(ctx context.Context) {
 	case <-ctx.Done():
 		s.close(ClosedShutdown)
 	}
-}
-
-// fail answers a request that accept let in with an ERROR frame.
-func (s *session) fail(command pulsarproto.BaseCommand_Type, requestID uint64, err error) {
-	code, text := s.failure(command, err, false)
-	s.out.answer(func(b []byte) []byte { return pulsarproto.AppendError(b, requestID, code, text) })
-}
-
-// succeed answers a request that accept let in with SUCCESS.
-func (s *session) succeed(requestID uint64) {
-	s.out.answer(func(b []byte) []byte { return pulsarproto.AppendSuccess(b, requestID) })
 }
 
 // failure is serverError, and tells log and metrics of it.

@@ -10,7 +10,12 @@ import (
 // ends, because a Go client looks up again only then (TC-24).
 type registration struct {
 	connected bool
-	waiting   []uint64 // request ids, while the first request is under way
+	waiting   []waitingConnect // while the first request is under way
+}
+
+type waitingConnect struct {
+	request
+	id uint64
 }
 
 // tcClientConnect connects the client with a coordinator of this server. Repeats on a connection share the one
@@ -19,44 +24,44 @@ type registration struct {
 // Errors: UnsupportedVersionError (TC-2), NotAllowedError, and those of Coordinators.Connect.
 //
 // Source: PulsarApi.proto CommandTcClientConnectRequest; ServerCnx.handleTcClientConnectRequest.
-func (s *session) tcClientConnect(cmd *pulsarproto.CommandTcClientConnectRequest) {
+func (r request) tcClientConnect(cmd *pulsarproto.CommandTcClientConnectRequest) {
 	const command = pulsarproto.BaseCommand_TC_CLIENT_CONNECT_REQUEST
 	requestID, tc := cmd.GetRequestId(), cmd.GetTcId()
-	if s.refuseTransactions(command, requestID) {
+	if r.refuseTransactions(command, requestID) {
 		return
 	}
 	if cmd.GetScalable() {
-		s.fail(command, requestID, errScalable)
+		r.fail(command, requestID, errScalable)
 		return
 	}
-	if count := s.services.Coordinators.Count(); tc >= count {
-		s.fail(command, requestID, &requestError{pulsarproto.ServerError_NotAllowedError,
+	if count := r.services.Coordinators.Count(); tc >= count {
+		r.fail(command, requestID, &requestError{pulsarproto.ServerError_NotAllowedError,
 			fmt.Sprintf("Transaction coordinator with id %d does not exist, there are %d", tc, count)})
 		return
 	}
-	if !s.register(tc, requestID) {
+	if !r.register(tc, requestID) {
 		return
 	}
-	termEnded := func() { s.finish(ClosedTermEnded) }
-	s.services.Coordinators.Connect(s.ctx, tc, termEnded, func(err error) { s.registered(tc, err) })
+	termEnded := func() { r.finish(ClosedTermEnded) }
+	r.services.Coordinators.Connect(r.ctx, tc, termEnded, func(err error) { r.registered(tc, err) })
 }
 
 // register reports whether this request has to ask coordinator tc. Others are answered here, or with the one that asks.
-func (s *session) register(tc, requestID uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.coordinators[tc]
+func (r request) register(tc, requestID uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.coordinators[tc]
 	switch {
-	case r == nil:
-		if s.coordinators == nil {
-			s.coordinators = make(map[uint64]*registration)
+	case known == nil:
+		if r.coordinators == nil {
+			r.coordinators = make(map[uint64]*registration)
 		}
-		s.coordinators[tc] = &registration{waiting: []uint64{requestID}}
+		r.coordinators[tc] = &registration{waiting: []waitingConnect{{r, requestID}}}
 		return true
-	case r.connected:
-		s.answerTcClientConnect(requestID)
+	case known.connected:
+		r.answerTcClientConnect(requestID)
 	default:
-		r.waiting = append(r.waiting, requestID)
+		known.waiting = append(known.waiting, waitingConnect{r, requestID})
 	}
 	return false
 }
@@ -71,15 +76,15 @@ func (s *session) registered(tc uint64, err error) {
 		delete(s.coordinators, tc)
 	}
 	s.mu.Unlock()
-	for _, requestID := range waiting {
+	for _, w := range waiting {
 		if err != nil {
-			s.fail(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_REQUEST, requestID, err)
+			w.fail(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_REQUEST, w.id, err)
 			continue
 		}
-		s.answerTcClientConnect(requestID)
+		w.answerTcClientConnect(w.id)
 	}
 }
 
-func (s *session) answerTcClientConnect(requestID uint64) {
-	s.out.answer(func(b []byte) []byte { return pulsarproto.AppendTcClientConnectResponse(b, requestID) })
+func (r request) answerTcClientConnect(requestID uint64) {
+	r.answer(func(b []byte) []byte { return pulsarproto.AppendTcClientConnectResponse(b, requestID) })
 }

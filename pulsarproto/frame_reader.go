@@ -40,8 +40,11 @@ func NewFrameReader(source *bufio.Reader, maxMessageSize int) *FrameReader {
 // Errors: *FrameError and *ForeignProtocolError, both as soon as the size field is there; io.EOF if the source ends
 // between two frames and io.ErrUnexpectedEOF if it ends within one; the source's own. After an error the stream is lost.
 func (r *FrameReader) ReadFrame() (Frame, error) {
-	total, err := r.totalSize()
+	total, err := r.NextSize()
 	if err != nil {
+		return Frame{}, err
+	}
+	if err := r.discardSizeField(); err != nil {
 		return Frame{}, err
 	}
 	commandSize, err := r.commandSize(total)
@@ -67,7 +70,9 @@ func (r *FrameReader) ReadFrame() (Frame, error) {
 	return frame, nil
 }
 
-func (r *FrameReader) totalSize() (int, error) {
+// NextSize waits for the size field of the next frame and returns the size of what follows it, in bytes, without taking it.
+// Errors: those of ReadFrame.
+func (r *FrameReader) NextSize() (int, error) {
 	field, err := r.source.Peek(sizeField)
 	if err != nil {
 		if errors.Is(err, io.EOF) && len(field) > 0 {
@@ -86,7 +91,7 @@ func (r *FrameReader) totalSize() (int, error) {
 	if size < sizeField {
 		return 0, &FrameError{Rule: RuleTotalSizeMinimum, Size: size, Limit: sizeField}
 	}
-	return int(size), r.discardSizeField()
+	return int(size), nil
 }
 
 func (r *FrameReader) commandSize(total int) (int, error) {

@@ -88,6 +88,7 @@ func (o *Options) connections(events conn.Events) conn.Options {
 		KeepAlive:            offIfNotPositive(c.KeepAlive),
 		LivenessTimeout:      offIfNotPositive(c.ConnectionLivenessCheckTimeout),
 		MaxPendingSends:      c.MaxPendingPublishRequestsPerConnection,
+		MaxPublishBytes:      offIfNotPositive(c.MaxMessagePublishBufferSize << 20),
 		MaxConnections:       c.BrokerMaxConnections,
 		MaxConnectionsPerIP:  c.BrokerMaxConnectionsPerIP,
 		MaxConcurrentLookups: c.MaxConcurrentLookupRequest,
@@ -97,11 +98,11 @@ func (o *Options) connections(events conn.Events) conn.Options {
 }
 
 // offIfNotPositive turns broker.conf's "0 or less is off" into package conn's "negative is off".
-func offIfNotPositive(d time.Duration) time.Duration {
-	if d <= 0 {
+func offIfNotPositive[T int | time.Duration](value T) T {
+	if value <= 0 {
 		return -1
 	}
-	return d
+	return value
 }
 
 func (o *Options) topics() topic.Options {
