@@ -43,6 +43,15 @@ func (o *outbox) frameDone() {
 	}
 }
 
+// waitForRoom returns when no more than HighWater bytes wait to be written.
+func (o *outbox) waitForRoom() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.size > o.options.HighWater && o.state == outboxOpen {
+		o.wait()
+	}
+}
+
 // accept lets one request in as soon as there is room for it and its cost, and returns false when no request is let in any
 // more. paused is called before it has to wait.
 func (o *outbox) accept(cost int, paused func()) bool {

@@ -23,6 +23,7 @@ type Server struct {
 	options  Options
 	services Services
 	lookups  chan struct{} // a token for each lookup being answered
+	listings chan struct{} // a token for each list being made
 	faults   lineLimit     // for lines about the faults of peers
 
 	publishing publishBuffer
@@ -45,6 +46,7 @@ func NewServer(options Options, services Services) *Server {
 		options:    options,
 		services:   services,
 		lookups:    make(chan struct{}, options.MaxConcurrentLookups),
+		listings:   make(chan struct{}, maxListings),
 		listeners:  make(map[net.Listener]struct{}),
 		sessions:   make(map[*session]struct{}),
 		perIP:      make(map[string]int),

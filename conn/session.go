@@ -27,6 +27,7 @@ type session struct {
 	end      sync.Once
 	reason   CloseReason    // written in end
 	requests sync.WaitGroup // goroutines of requests
+	listing  chan struct{}  // a token for the one list being made
 
 	keepAlive keepAlive
 	connected atomic.Bool // the handshake is done
@@ -50,6 +51,7 @@ func newSession(server *Server, id uint64, network net.Conn) *session {
 		services: server.services,
 		id:       id,
 		network:  network,
+		listing:  make(chan struct{}, 1),
 		log:      server.options.Log.With().Uint64("cnx", id).Stringer("remote", network.RemoteAddr()).Logger(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
