@@ -44,18 +44,30 @@ func (s store) txn(ctx context.Context, compares []clientv3.Cmp, then, otherwise
 	return s.kv.Txn(ctx).If(compares...).Then(then...).Else(otherwise...).Commit()
 }
 
-// pageKeys is the number of keys that one read of many small values asks for.
-const pageKeys = 1000
+const (
+	// keysOfPage is the number of keys that one read of keys without values asks for.
+	keysOfPage = 1000
+	// firstValues and mostValues bound the number of values of one read: their sizes are not known before, and each may be as
+	// large as a request.
+	firstValues, mostValues = 4, 256
+	// valueBytes is about how many bytes a read of values is to return.
+	valueBytes = 1 << 20
+)
 
 // scan visits every key from key on that lies before end, page by page. The pages may be of different revisions.
 func (s store) scan(ctx context.Context, key, end string, visit func(key, value []byte) error, options ...clientv3.OpOption) error {
-	options = append(options, clientv3.WithRange(end), clientv3.WithLimit(pageKeys))
+	limit, keysOnly := int64(firstValues), clientv3.OpGet(key, options...).IsKeysOnly()
+	if keysOnly {
+		limit = keysOfPage
+	}
 	for {
-		got, err := s.get(ctx, key, options...)
+		got, err := s.get(ctx, key, append(options[:len(options):len(options)], clientv3.WithRange(end), clientv3.WithLimit(limit))...)
 		if err != nil {
 			return err
 		}
+		bytes := 0
 		for _, kv := range got.Kvs {
+			bytes += len(kv.Key) + len(kv.Value)
 			if err := visit(kv.Key, kv.Value); err != nil {
 				return err
 			}
@@ -64,6 +76,13 @@ func (s store) scan(ctx context.Context, key, end string, visit func(key, value 
 			return nil
 		}
 		key = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
+		switch {
+		case keysOnly:
+		case bytes <= valueBytes/2:
+			limit = min(2*limit, mostValues)
+		case bytes > valueBytes:
+			limit = max(1, limit*valueBytes/int64(bytes))
+		}
 	}
 }
 
