@@ -17,6 +17,7 @@ func (l *Log) Load(ctx context.Context, visit func(entry txn.LogEntry) error) (n
 	r := reader{log: l, limit: firstPage, target: pageBytes}
 	defer r.release()
 	l.index = firstIndex
+	l.oldest.Store(firstIndex)
 	defer func() {
 		if err != nil {
 			l.index = 0
@@ -57,7 +58,9 @@ func (l *Log) visit(decoder *txnlog.Decoder, kv *mvccpb.KeyValue, visit func(txn
 	if err != nil {
 		return err
 	}
-	if l.index != firstIndex && entry.Index != l.index {
+	if l.index == firstIndex {
+		l.oldest.Store(entry.Index)
+	} else if entry.Index != l.index {
 		return &txn.CorruptError{Key: string(kv.Key), Reason: fmt.Sprintf("the entry of index %d is missing before it", l.index)}
 	}
 	l.index = entry.Index + 1
@@ -79,13 +82,20 @@ func (l *Log) decode(decoder *txnlog.Decoder, kv *mvccpb.KeyValue) (txn.LogEntry
 }
 
 // ReadPrefix reads the oldest entries up to maxBytes, at least one; see coordinator.Log.
+//
+// It asks for ranges of as many keys as it wants: etcd visits every key of a range, whatever the limit.
 func (l *Log) ReadPrefix(ctx context.Context, maxBytes int) ([]txn.LogEntry, error) {
 	r := reader{log: l, limit: firstPage, target: max(1, min(maxBytes, pageBytes))}
 	defer r.release()
-	page, _, err := r.first(ctx)
 	var decoder txnlog.Decoder
 	var entries []txn.LogEntry
-	for read := 0; err == nil; page, err = r.after(ctx, page) {
+	from, read := l.oldest.Load(), 0
+	for {
+		asked := r.limit
+		page, _, err := r.fenced(ctx, l.space.Log(l.tc, from), l.space.Log(l.tc, from+uint64(asked)))
+		if err != nil {
+			return nil, err
+		}
 		for _, kv := range page.kvs {
 			if len(entries) > 0 && read+len(kv.Value) > maxBytes {
 				return entries, nil
@@ -98,9 +108,9 @@ func (l *Log) ReadPrefix(ctx context.Context, maxBytes int) ([]txn.LogEntry, err
 			entries = append(entries, entry)
 			read += len(kv.Value)
 		}
-		if !page.more {
+		if int64(len(page.kvs)) < asked {
 			return entries, nil
 		}
+		from += uint64(asked)
 	}
-	return nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -28,6 +29,9 @@ type Log struct {
 	prefix string // of log keys
 	piece  piece
 	index  uint64 // of the next entry; 0 before Load
+
+	// oldest is the index of the first entry, or of the next one if there is none. ReadPrefix may run beside Append.
+	oldest atomic.Uint64
 }
 
 // New opens the log of coordinator tc in a term, which is the create revision of the leader key.
@@ -39,6 +43,9 @@ func New(kv KV, space keyspace.Space, tc uint64, term int64, options Options) *L
 	l.piece.init(space, tc, l.options.MaxOps, l.options.MaxBytes)
 	return l
 }
+
+// end is behind the last possible log key.
+func (l *Log) end() string { return clientv3.GetPrefixRangeEnd(l.prefix) }
 
 // fence is the condition that the term holds.
 func (l *Log) fence() clientv3.Cmp {
@@ -82,6 +89,7 @@ func (l *Log) Append(ctx context.Context, batch txn.Batch) (txn.Appended, error)
 		appended.Bytes += size
 		l.index++
 	}
+	l.oldest.Store(max(l.oldest.Load(), batch.DropBefore))
 	return appended, nil
 }
 

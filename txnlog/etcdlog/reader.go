@@ -38,7 +38,7 @@ func (r *reader) release() {
 // first finds the revision: it reads the first page and the id bound in one transaction under the fence of the term.
 func (r *reader) first(ctx context.Context) (p page, next uint64, err error) {
 	key := r.log.space.Next(r.log.tc)
-	p, bound, err := r.fenced(ctx, r.log.prefix, clientv3.OpGet(key))
+	p, bound, err := r.fenced(ctx, r.log.prefix, r.log.end(), clientv3.OpGet(key))
 	if err != nil || len(bound) == 0 {
 		return p, 0, err
 	}
@@ -49,14 +49,14 @@ func (r *reader) first(ctx context.Context) (p page, next uint64, err error) {
 	return p, next, nil
 }
 
-// fenced reads a page, and what the additional operation asks for, at the newest revision, which becomes that of r. Only the
+// fenced reads a page of the keys from from to end, and what the additional operation asks for, at the newest revision, which becomes that of r. Only the
 // term itself writes to its log, so what is read at different revisions at which the term held fits together.
-func (r *reader) fenced(ctx context.Context, from string, also ...clientv3.Op) (p page, found []*mvccpb.KeyValue, err error) {
+func (r *reader) fenced(ctx context.Context, from, end string, also ...clientv3.Op) (p page, found []*mvccpb.KeyValue, err error) {
 	l := r.log
 	response, err := l.kv.Txn(ctx).
 		If(l.fence()).
 		Then(append([]clientv3.Op{
-			clientv3.OpGet(from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(l.prefix)), clientv3.WithLimit(r.limit)),
+			clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(r.limit)),
 		}, also...)...).
 		Else(l.readLeader()).
 		Commit()
@@ -79,10 +79,9 @@ func (r *reader) fenced(ctx context.Context, from string, also ...clientv3.Op) (
 // after reads the page behind p.
 func (r *reader) after(ctx context.Context, p page) (page, error) {
 	from := string(p.kvs[len(p.kvs)-1].Key) + "\x00"
-	response, err := r.log.kv.Get(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(r.log.prefix)),
-		clientv3.WithLimit(r.limit), clientv3.WithRev(r.rev))
+	response, err := r.log.kv.Get(ctx, from, clientv3.WithRange(r.log.end()), clientv3.WithLimit(r.limit), clientv3.WithRev(r.rev))
 	if errors.Is(err, rpctypes.ErrCompacted) {
-		following, _, err := r.fenced(ctx, from)
+		following, _, err := r.fenced(ctx, from, r.log.end())
 		return following, err
 	}
 	if err != nil {
