@@ -42,8 +42,8 @@ func (h *history) isDue() bool {
 func TestHistoryIsDueByBytes(t *testing.T) {
 	var rev, live int64 = 10, 0
 	client := &fakeCompactor{}
-	h := newHistory(client, func() int64 { return rev }, func() int64 { return live }, zerolog.Nop())
-	h.wrote(leastHistory - 1)
+	h := newHistory(client, func() int64 { return rev }, func() int64 { return live }, mostLeastHistory, zerolog.Nop())
+	h.wrote(mostLeastHistory - 1)
 	if h.isDue() {
 		t.Fatal("due too early")
 	}
@@ -68,7 +68,7 @@ func TestHistoryIsDueByBytes(t *testing.T) {
 func TestHistoryStopsAtPins(t *testing.T) {
 	rev := int64(10)
 	client := &fakeCompactor{}
-	h := newHistory(client, func() int64 { return rev }, func() int64 { return 0 }, zerolog.Nop())
+	h := newHistory(client, func() int64 { return rev }, func() int64 { return 0 }, mostLeastHistory, zerolog.Nop())
 	compact := func() {
 		t.Helper()
 		if err := h.compact(t.Context()); err != nil {
@@ -113,13 +113,13 @@ func TestHistoryOfAStore(t *testing.T) {
 		}
 		return err == nil
 	}
-	store.Wrote(leastHistory)
+	store.Wrote(mostLeastHistory)
 	eventually(t, "old revision compacted", func() bool { return !readable(old) })
 	if !readable(pinned) {
 		t.Fatal("a pinned revision was compacted")
 	}
 	release()
-	store.Wrote(leastHistory)
+	store.Wrote(mostLeastHistory)
 	eventually(t, "released revision compacted", func() bool { return !readable(pinned) })
 }
 
@@ -134,56 +134,6 @@ func TestRaftLogIsCutByBytes(t *testing.T) {
 	if got := server.KV().Rev(); got != rev {
 		t.Errorf("revision %d after %d: filling must change nothing", got, rev)
 	}
-}
-
-func TestSpace(t *testing.T) {
-	o := Options{QuotaBytes: 1000, DataReserve: 200, NewReserve: 100}
-	var live, free int64 = 0, 5000
-	g := newSpaceGuard(o, func() int64 { return live }, func(string) (int64, error) { return free, nil }, zerolog.Nop())
-	for _, c := range []struct {
-		live, free int64
-		want       Space
-	}{
-		{0, 5000, Normal},
-		{800, 5000, Normal},
-		{801, 5000, RefuseData},
-		{900, 5000, RefuseData},
-		{901, 5000, RefuseNew},
-		{988, 5000, RefuseNew},
-		{989, 5000, RefuseEnd},
-		{1500, 5000, RefuseEnd},
-		{700, 200, Normal},
-		{700, 199, RefuseData},
-		{700, 99, RefuseNew},
-		{700, 11, RefuseEnd},
-		{700, 0, RefuseEnd},
-		{0, 5000, Normal},
-	} {
-		live, free = c.live, c.free
-		if err := g.check(); err != nil {
-			t.Fatal(err)
-		}
-		if got := g.state(); got != c.want {
-			t.Errorf("%d live, %d free: %v, want %v", c.live, c.free, got, c.want)
-		}
-	}
-}
-
-// FC-48: ends go on from a reserve, and all recovers without a restart when space comes back.
-func TestSpaceOfAStoreRecovers(t *testing.T) {
-	store := openStore(t, Options{QuotaBytes: 4 * mebibyte, DataReserve: 2 * mebibyte, NewReserve: mebibyte})
-	if got := store.Space(); got != Normal {
-		t.Fatalf("%v at the start", got)
-	}
-	for i := range 3 {
-		put(t, store, string(rune('a'+i)), strings.Repeat("x", mebibyte))
-	}
-	eventually(t, "new transactions refused", func() bool { return store.Space() == RefuseNew })
-	put(t, store, "end", "goes on")
-	if _, err := store.Client().Delete(t.Context(), "a", clientv3.WithRange("d")); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "back to normal", func() bool { return store.Space() == Normal })
 }
 
 func TestFreeBytes(t *testing.T) {

@@ -14,6 +14,7 @@ type directory string
 
 func (d directory) lock() string { return filepath.Join(string(d), "lock") }
 func (d directory) etcd() string { return filepath.Join(string(d), "etcd") }
+func (d directory) wal() string  { return filepath.Join(d.etcd(), "member", "wal") }
 
 // prepare makes sure that the directory exists and takes new files.
 func (d directory) prepare() error {

@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// leastHistory is how many bytes are written before history is compacted: a compaction scans the whole store.
-	leastHistory = 64 * mebibyte
+	// mostLeastHistory is how many bytes are written before history is compacted: a compaction scans the whole store.
+	mostLeastHistory = 64 * mebibyte
+	// historyShare is the part of a small quota that takes its place: one 8th.
+	historyShare = 8
 	// longestHistory is how long history is kept if little is written.
 	longestHistory = 5 * time.Minute
 	// compactionTimeout is how long one compaction may take to be agreed on. The scan behind it goes on by itself.
@@ -28,12 +30,13 @@ type compactor interface {
 	Compact(ctx context.Context, rev int64, opts ...clientv3.CompactOption) (*clientv3.CompactResponse, error)
 }
 
-// history forgets old revisions: when the bytes written since the last time exceed both leastHistory and half of the live
+// history forgets old revisions: when the bytes written since the last time exceed both least and half of the live
 // bytes, and every longestHistory if anything was written.
 type history struct {
 	client   compactor
 	revision func() int64 // the newest one
 	live     func() int64 // bytes in use
+	least    int64        // bytes
 	log      zerolog.Logger
 	due      chan struct{}
 
@@ -46,16 +49,19 @@ type history struct {
 	compacted int64            // used by run only: the last revision compacted to
 }
 
-func newHistory(client compactor, revision, live func() int64, log zerolog.Logger) *history {
+func newHistory(client compactor, revision, live func() int64, least int64, log zerolog.Logger) *history {
 	h := &history{
-		client: client, revision: revision, live: live, log: log,
+		client: client, revision: revision, live: live, least: least, log: log,
 		due: make(chan struct{}, 1), pins: make(map[uint64]int64),
 	}
-	h.threshold.Store(historyLimit(live()))
+	h.threshold.Store(h.limit())
 	return h
 }
 
-func historyLimit(live int64) int64 { return max(leastHistory, live/2) }
+// leastHistory is how many bytes are written at least before history is compacted in a store of some quota.
+func leastHistory(quota int64) int64 { return min(mostLeastHistory, quota/historyShare) }
+
+func (h *history) limit() int64 { return max(h.least, h.live()/2) }
 
 func (h *history) wrote(n int) {
 	if n > 0 && h.written.Add(int64(n)) >= h.threshold.Load() {
@@ -128,6 +134,6 @@ func (h *history) compact(ctx context.Context) error {
 	}
 	h.compacted = target
 	h.written.Add(-written)
-	h.threshold.Store(historyLimit(h.live()))
+	h.threshold.Store(h.limit())
 	return nil
 }

@@ -20,6 +20,13 @@ const (
 	largestRequest = 512 * mebibyte
 	// largestQuota32 keeps the backend file, which is mapped as a whole, within half of a 32-bit address space.
 	largestQuota32 = gibibyte
+	// leastNewReserve lets eight thousand transactions end: of about a KiB each, with their records, the marks in one topic
+	// and etcd's pages.
+	leastNewReserve = 8 * mebibyte
+	// leastDataReserve leaves as much again to what was admitted before data was refused.
+	leastDataReserve = 2 * leastNewReserve
+	// leastQuota is the one of which a quarter is leastDataReserve.
+	leastQuota = 4 * leastDataReserve
 	// largestQuota keeps sums of quota and reserves far from overflow.
 	largestQuota = 1 << 50
 )
@@ -36,12 +43,14 @@ type Options struct {
 	MaxMessageBytes int
 	// MaxTxnOps limits the compares, the then-operations and the else-operations of one etcd transaction, each. Default 8192.
 	MaxTxnOps int
-	// QuotaBytes is how large the live data may grow. Default 8 GiB, 1 GiB on 32-bit machines, which is their most.
+	// QuotaBytes is how large the live data may grow. Default 8 GiB, 1 GiB on 32-bit machines, which is their most;
+	// at least 64 MiB.
 	QuotaBytes int64
 	// DataReserve is the part of the quota, and of the free disk, below which data is refused. Default 512 MiB, at most a
-	// quarter of the quota.
+	// quarter of the quota; at least 16 MiB, twice that on the disk.
 	DataReserve int64
-	// NewReserve is the part below which new transactions are refused as well. Default half of DataReserve.
+	// NewReserve is the part below which new transactions are refused as well. Default half of DataReserve; at least
+	// 8 MiB, twice that on the disk.
 	NewReserve int64
 }
 
@@ -79,12 +88,12 @@ func (o Options) validate() error {
 	if o.MaxTxnOps < 128 || o.MaxTxnOps > 1<<20 {
 		faults = append(faults, fmt.Errorf("%d operations in a transaction: want 128 to %d", o.MaxTxnOps, 1<<20))
 	}
-	if o.QuotaBytes < 0 || o.QuotaBytes > maxQuota() {
-		faults = append(faults, fmt.Errorf("quota %d: want 1 to %d bytes", o.QuotaBytes, maxQuota()))
+	if o.QuotaBytes < leastQuota || o.QuotaBytes > maxQuota() {
+		faults = append(faults, fmt.Errorf("quota %d: want %d to %d bytes", o.QuotaBytes, leastQuota, maxQuota()))
 	}
-	if o.NewReserve < 0 || o.DataReserve < o.NewReserve || o.DataReserve > o.QuotaBytes {
-		faults = append(faults, fmt.Errorf("reserves %d and %d bytes: want them ordered and within the quota of %d",
-			o.NewReserve, o.DataReserve, o.QuotaBytes))
+	if o.NewReserve < leastNewReserve || o.DataReserve < max(leastDataReserve, o.NewReserve) || o.DataReserve > o.QuotaBytes {
+		faults = append(faults, fmt.Errorf("reserves %d and %d bytes: want at least %d and %d, ordered and within the quota of %d",
+			o.NewReserve, o.DataReserve, leastNewReserve, leastDataReserve, o.QuotaBytes))
 	}
 	return errors.Join(faults...)
 }

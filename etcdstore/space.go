@@ -2,23 +2,28 @@ package etcdstore
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
 const (
-	// spaceInterval is how often the space is looked at.
-	spaceInterval = time.Second
+	// spaceInterval is how often the space is looked at. It is longer than etcd collects writes before it counts their
+	// pages: 100 ms. Source: server/storage/backend, defaultBatchInterval.
+	spaceInterval = 200 * time.Millisecond
+	// keptLooks is how many looks count: what etcd commits late makes the newest one too low for a moment.
+	keptLooks = 5
+	// refreshInterval is how often etcd is made to count while something is refused.
+	refreshInterval = time.Second
 	// reliefInterval is how often history is compacted while something is refused.
 	reliefInterval = 5 * time.Second
 	// refreshTimeout bounds the write that makes etcd count.
 	refreshTimeout = 5 * time.Second
 	// lastReserve is the part of the reserve for ends that is never used: one 8th.
 	lastReserve = 8
+	// requestCharge is what a request takes beside its keys and values.
+	requestCharge = 512
 )
 
 // Space says what a store has room for.
@@ -45,65 +50,126 @@ func (s Space) String() string {
 	return "refuse-end"
 }
 
-// spaceGuard compares the bytes in use with the quota, and the free disk with the reserves.
-type spaceGuard struct {
-	dir                     string
-	quota                   int64
-	dataReserve, newReserve int64
-	live                    func() int64 // bytes in use
-	free                    func(dir string) (int64, error)
-	log                     zerolog.Logger
-	current                 atomic.Uint32
-}
+// reserves are the bytes of room below which data and, next, new transactions are refused.
+type reserves struct{ data, begin int64 }
 
-func newSpaceGuard(o Options, live func() int64, free func(string) (int64, error), log zerolog.Logger) *spaceGuard {
-	return &spaceGuard{
-		dir: o.Dir, quota: o.QuotaBytes, dataReserve: o.DataReserve, newReserve: o.NewReserve,
-		live: live, free: free, log: log,
-	}
-}
-
-func (g *spaceGuard) state() Space { return Space(g.current.Load()) }
-
-// check looks once and logs a change.
-func (g *spaceGuard) check() error {
-	free, err := g.free(g.dir)
-	if err != nil {
-		return err
-	}
-	live := g.live()
-	now := g.judge(live, free)
-	before := Space(g.current.Swap(uint32(now)))
-	if now == before {
-		return nil
-	}
-	event := g.log.Warn()
-	if now == Normal {
-		event = g.log.Info()
-	}
-	event.Stringer("space", now).Int64("live", live).Int64("quota", g.quota).Int64("free", free).Msg("space of the store changed")
-	return nil
-}
-
-func (g *spaceGuard) judge(live, free int64) Space {
-	room := min(g.quota-live, free)
+func (r reserves) judge(room int64) Space {
 	switch {
-	case room < g.newReserve/lastReserve:
+	case room < r.begin/lastReserve:
 		return RefuseEnd
-	case room < g.newReserve:
+	case room < r.begin:
 		return RefuseNew
-	case room < g.dataReserve:
+	case room < r.data:
 		return RefuseData
 	}
 	return Normal
 }
 
+// look is the room that was seen, with the charges that it is sure to contain added: less all charges it is at most the room
+// that there is.
+type look struct{ quota, disk int64 }
+
+// spaceGuard compares quota and disk with their reserves. In between looks it charges what is written against the room that
+// was seen, so that a state never comes late.
+type spaceGuard struct {
+	quota           int64
+	inQuota, onDisk reserves
+	pages           backendPages
+	disk            *disk
+	log             zerolog.Logger
+
+	charged atomic.Int64         // all that was written
+	best    atomic.Pointer[look] // of those kept
+	told    atomic.Uint32        // the state that was last told
+	changed chan struct{}        // holds a signal if the state may be another one
+
+	// used by check only
+	looks  []look
+	before int64 // charged as of the newest look
+	logged Space
+}
+
+// backendPages tells the bytes of etcd's backend as of its last commit.
+type backendPages interface {
+	SizeInUse() int64
+	Size() int64 // free pages included
+}
+
+func newSpaceGuard(o Options, pages backendPages, disk *disk, log zerolog.Logger) *spaceGuard {
+	g := &spaceGuard{
+		quota:   o.QuotaBytes,
+		inQuota: reserves{o.DataReserve, o.NewReserve},
+		onDisk:  reserves{max(o.DataReserve, leastDiskReserve), max(o.NewReserve, leastDiskReserve/2)},
+		pages:   pages, disk: disk, log: log, changed: make(chan struct{}, 1),
+	}
+	g.best.Store(&look{quota: largestQuota, disk: largestQuota})
+	return g
+}
+
+// wrote charges one request that wrote n bytes of keys and values: half as much again for what etcd adds to small ones.
+func (g *spaceGuard) wrote(n int) {
+	g.charged.Add(int64(n) + int64(n)/2 + requestCharge)
+	if now := uint32(g.state()); g.told.Load() != now {
+		g.tell(now)
+	}
+}
+
+// state takes the charges twice from the disk, where they are in the backend and in the write-ahead log.
+func (g *spaceGuard) state() Space {
+	best, charged := g.best.Load(), g.charged.Load()
+	return max(g.inQuota.judge(best.quota-charged), g.onDisk.judge(best.disk-2*charged))
+}
+
+func (g *spaceGuard) tell(state uint32) {
+	g.told.Store(state)
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// check looks once and logs a change. What was charged since the look before may not be in the pages yet: etcd counts them
+// as it commits, and some callers tell of a request before they send it.
+func (g *spaceGuard) check() error {
+	charged := g.charged.Load()
+	live, size := g.pages.SizeInUse(), g.pages.Size()
+	room, free, err := g.disk.room(charged-g.before, size-live)
+	if err != nil {
+		return err
+	}
+	g.keep(look{quota: g.quota - live + g.before, disk: room + 2*g.before})
+	g.before = charged
+	now := g.state()
+	g.tell(uint32(now))
+	if now == g.logged {
+		return nil
+	}
+	g.logged = now
+	event := g.log.Warn()
+	if now == Normal {
+		event = g.log.Info()
+	}
+	event.Stringer("space", now).Int64("live", live).Int64("quota", g.quota).Int64("free", free).
+		Int64("usable", room).Int64("wanted", g.onDisk.data).Msg("space of the store changed")
+	return nil
+}
+
+func (g *spaceGuard) keep(newest look) {
+	g.looks = append(g.looks, newest)
+	g.looks = g.looks[max(0, len(g.looks)-keptLooks):]
+	best := newest
+	for _, l := range g.looks {
+		best.quota, best.disk = max(best.quota, l.quota), max(best.disk, l.disk)
+	}
+	g.best.Store(&best)
+}
+
 // run looks until ctx is done. While something is refused it calls relieve every reliefInterval, for history may be what
-// fills the store, and refresh before every look, for etcd counts the pages that became free only when it writes.
+// fills the store, and refresh every refreshInterval, for etcd counts the pages that became free only when it writes.
 func (g *spaceGuard) run(ctx context.Context, relieve func(), refresh func(context.Context) error) {
 	ticker := time.NewTicker(spaceInterval)
 	defer ticker.Stop()
-	var relieved time.Time
+	var relieved, refreshed time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -116,6 +182,10 @@ func (g *spaceGuard) run(ctx context.Context, relieve func(), refresh func(conte
 				relieved = now
 				relieve()
 			}
+			if now.Sub(refreshed) < refreshInterval {
+				break
+			}
+			refreshed = now
 			if err := refresh(ctx); err != nil && ctx.Err() == nil {
 				g.log.Warn().Err(err).Msg("bytes in use not counted")
 			}
@@ -124,16 +194,4 @@ func (g *spaceGuard) run(ctx context.Context, relieve func(), refresh func(conte
 			g.log.Warn().Err(err).Msg("space of the store unknown")
 		}
 	}
-}
-
-// enoughToStart refuses a full disk with the reason: etcd allocates two segments of its write-ahead log as it starts.
-func enoughToStart(dir string, free func(string) (int64, error)) error {
-	bytes, err := free(dir)
-	if err != nil {
-		return err
-	}
-	if need := 2*wal.SegmentSizeBytes + 16*mebibyte; bytes < need {
-		return fmt.Errorf("data directory %s is full: %d bytes free, at least %d needed", dir, bytes, need)
-	}
-	return nil
 }

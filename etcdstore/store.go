@@ -59,7 +59,8 @@ func openLocked(ctx context.Context, dir directory, options Options, lock *dirLo
 	if err := dir.prepareEtcd(); err != nil {
 		return nil, err
 	}
-	if err := enoughToStart(options.Dir, freeBytes); err != nil {
+	disk := newDisk(dir, freeBytes)
+	if err := disk.enoughToStart(); err != nil {
 		return nil, err
 	}
 	failed := newFailure()
@@ -68,14 +69,14 @@ func openLocked(ctx context.Context, dir directory, options Options, lock *dirLo
 		return nil, err
 	}
 	s := &Store{log: log, lock: lock, server: server, client: v3client.New(server.Server), failure: failed}
-	if err := s.makeReady(ctx, options); err != nil {
+	if err := s.makeReady(ctx, options, disk); err != nil {
 		return nil, errors.Join(err, s.stopServer())
 	}
 	return s, nil
 }
 
 // makeReady puts a served store into a state in which it can be used, and starts its care.
-func (s *Store) makeReady(ctx context.Context, options Options) error {
+func (s *Store) makeReady(ctx context.Context, options Options, disk *disk) error {
 	if err := s.clearNoSpace(ctx); err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func (s *Store) makeReady(ctx context.Context, options Options) error {
 	s.coordinators = coordinators
 	s.schema = options.Space.Schema()
 	backend := s.server.Server.Backend()
-	s.space = newSpaceGuard(options, backend.SizeInUse, freeBytes, s.log)
-	s.history = newHistory(s.client, s.server.Server.KV().Rev, backend.SizeInUse, s.log)
+	s.space = newSpaceGuard(options, backend, disk, s.log)
+	s.history = newHistory(s.client, s.server.Server.KV().Rev, backend.SizeInUse, leastHistory(options.QuotaBytes), s.log)
 	s.raft = newRaftLog(s.client, s.schema, s.log)
 	if err := s.space.check(); err != nil {
 		return err
@@ -125,18 +126,24 @@ func (s *Store) Client() *clientv3.Client { return s.client }
 // Coordinators is the number of transaction coordinators, as stored when the store was opened.
 func (s *Store) Coordinators() uint64 { return s.coordinators }
 
-// Wrote counts one request that wrote n bytes of keys and values, so that history and raft's log are cut in time. Whoever
-// writes calls it after each request. It does not block.
+// Wrote counts one request that wrote n bytes of keys and values, so that history and raft's log are cut, and Space
+// changes, in time. Whoever writes calls it for each request. It does not block.
 func (s *Store) Wrote(n int) {
 	s.history.wrote(n)
 	s.raft.wrote(n)
+	s.space.wrote(n)
 }
 
 // Pin keeps revision rev readable until release is called. A revision that is compacted already stays so.
 func (s *Store) Pin(rev int64) (release func()) { return s.history.pin(rev) }
 
-// Space says what the store has room for. It does not block and is at most about a second old.
+// Space says what the store has room for. It does not block. What Wrote was told counts at once; room that is new does
+// within a second.
 func (s *Store) Space() Space { return s.space.state() }
+
+// SpaceChanged delivers a signal when Space may have changed: several times a second, and at once when more is refused than
+// before. It has one receiver.
+func (s *Store) SpaceChanged() <-chan struct{} { return s.space.changed }
 
 // Failed delivers the reason, once, if the server cannot go on. Nothing is acknowledged then; the process must end.
 func (s *Store) Failed() <-chan error { return s.failure.reason }

@@ -161,18 +161,6 @@ func TestBadDirectory(t *testing.T) {
 	}
 }
 
-func TestFullDiskIsRefusedAtStart(t *testing.T) {
-	free := func(bytes int64) func(string) (int64, error) {
-		return func(string) (int64, error) { return bytes, nil }
-	}
-	if err := enoughToStart("dir", free(100*mebibyte)); err == nil || !strings.Contains(err.Error(), "dir is full") {
-		t.Errorf("%v, want the reason", err)
-	}
-	if err := enoughToStart("dir", free(gibibyte)); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestOptions(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -180,9 +168,12 @@ func TestOptions(t *testing.T) {
 		reason string
 	}{
 		{"quota", func(o *Options) { o.QuotaBytes = -1 }, "quota"},
+		{"quota without room for reserves", func(o *Options) { o.QuotaBytes = leastQuota - 1 }, "quota"},
 		{"quota that overflows", func(o *Options) { o.QuotaBytes = 1 << 62 }, "quota"},
 		{"reserve beyond the quota", func(o *Options) { o.QuotaBytes, o.DataReserve = 10, 11 }, "reserves"},
-		{"reserves in the wrong order", func(o *Options) { o.DataReserve, o.NewReserve = 1, 2 }, "reserves"},
+		{"reserves in the wrong order", func(o *Options) { o.DataReserve, o.NewReserve = gibibyte, gibibyte+1 }, "reserves"},
+		{"reserve of too few ends", func(o *Options) { o.NewReserve = leastNewReserve - 1 }, "reserves"},
+		{"reserve of data too small", func(o *Options) { o.DataReserve = leastDataReserve - 1 }, "reserves"},
 		{"message", func(o *Options) { o.MaxMessageBytes = -1 }, "message size"},
 		{"message that overflows", func(o *Options) { o.MaxMessageBytes = 1 << 30 }, "message size"},
 		{"operations", func(o *Options) { o.MaxTxnOps = 1 }, "operations"},
