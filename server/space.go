@@ -3,26 +3,20 @@ package server
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// spacePoll is how often the coordinators hear how much room the store has.
-const spacePoll = 500 * time.Millisecond
-
-// watchSpace passes what the store refuses on to the coordinators.
+// watchSpace passes what the store refuses on to the coordinators, as soon as it changes.
 func (s *Server) watchSpace(ctx context.Context) {
-	tick := time.NewTicker(spacePoll)
-	defer tick.Stop()
 	for {
 		s.group.SetSpace(levelOf(s.store.Space()))
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-s.store.SpaceChanged():
 		}
 	}
 }
