@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// backendGrowth is what the backend may take in one jump: it grows its file by 16 MiB, and a compaction writes pages
-	// again before the old ones are free. Source: bbolt, DefaultAllocSize.
-	backendGrowth = 32 * mebibyte
+	// backendGrowth is what the backend may take as its file grows. Source: bbolt, DefaultAllocSize.
+	backendGrowth = 16 * mebibyte
 	// leastDiskReserve is the least free disk at which data goes on: twice the least of the quota, for what is written is in
 	// the write-ahead log as well.
 	leastDiskReserve = 2 * leastDataReserve
@@ -20,25 +19,29 @@ const (
 
 // disk sees how much of the free disk may be written, beside what etcd may take in one jump.
 //
+// A step of a compaction writes pages again, with the values in them, before the old pages are free. It may take as much as is
+// in use, out of free pages or of the free disk.
+//
 // etcd allocates segments of its write-ahead log whole: one is written, the next lies ready, and the one behind is allocated
 // when the writing moves on. A failure of that ends the process. So the log saves for it: what is written of a segment is
 // set aside until the next one is allocated.
 type disk struct {
-	dir  directory
-	free func(dir string) (int64, error)
+	dir     directory
+	free    func(dir string) (int64, error)
+	rewrite int64 // the most bytes that one step of a compaction is expected to write
 
 	newest string // segment
 	saved  int64  // bytes written of the newest segment
 }
 
-func newDisk(dir directory, free func(string) (int64, error)) *disk {
-	return &disk{dir: dir, free: free}
+func newDisk(dir directory, quota int64, free func(string) (int64, error)) *disk {
+	return &disk{dir: dir, free: free, rewrite: int64(compactionBatch(quota)) * mebibyte}
 }
 
-// room takes the bytes charged since the last call and those of free pages in the backend. It returns how many bytes may
+// room takes the bytes charged since the last call, those in use in the backend and those of its free pages. It returns how many bytes may
 // be written to backend and log together, and what of the disk is free. The segments are listed before the free bytes are
 // read: one that is allocated in between counts as both missing and taken.
-func (d *disk) room(charged, pages int64) (room, free int64, err error) {
+func (d *disk) room(charged, live, pages int64) (room, free int64, err error) {
 	segments, err := d.segments()
 	if err != nil {
 		return 0, 0, err
@@ -55,8 +58,9 @@ func (d *disk) room(charged, pages int64) (room, free int64, err error) {
 		d.saved += charged
 	}
 	d.newest, d.saved = segments.newest, min(d.saved, wal.SegmentSizeBytes)
-	room = free - backendGrowth - d.saved - segments.missing()
-	return room + min(room, pages), free, nil
+	rewrite := min(live, d.rewrite)
+	room = free - backendGrowth - d.saved - segments.missing() - max(0, rewrite-pages)
+	return room + min(room, max(0, pages-rewrite)), free, nil
 }
 
 // segments is what of the write-ahead log is on the disk.

@@ -61,6 +61,15 @@ func newHistory(client compactor, revision, live func() int64, least int64, log 
 // leastHistory is how many bytes are written at least before history is compacted in a store of some quota.
 func leastHistory(quota int64) int64 { return min(mostLeastHistory, quota/historyShare) }
 
+// compactionBatch is how many revisions one step of a compaction looks at. etcd's default of 1000 may write a small store
+// again as a whole in one step.
+func compactionBatch(quota int64) int {
+	if quota < gibibyte {
+		return 100
+	}
+	return 1000
+}
+
 func (h *history) limit() int64 { return max(h.least, h.live()/2) }
 
 func (h *history) wrote(n int) {

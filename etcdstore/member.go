@@ -51,6 +51,7 @@ func memberConfig(dir string, o Options, log zerolog.Logger, failed *failure) *e
 	// transactions too. Space counts live bytes and locks what can wait.
 	cfg.QuotaBackendBytes = -1
 	cfg.AutoCompactionRetention = "0"
+	cfg.CompactionBatchLimit = compactionBatch(o.QuotaBytes)
 	cfg.WarningApplyDuration = slowRequest
 	cfg.WarningUnaryRequestDuration = slowRequest
 	cfg.LogLevel = "warn"

@@ -133,7 +133,7 @@ func (g *spaceGuard) tell(state uint32) {
 func (g *spaceGuard) check() error {
 	charged := g.charged.Load()
 	live, size := g.pages.SizeInUse(), g.pages.Size()
-	room, free, err := g.disk.room(charged-g.before, size-live)
+	room, free, err := g.disk.room(charged-g.before, live, size-live)
 	if err != nil {
 		return err
 	}

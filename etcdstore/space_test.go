@@ -27,7 +27,7 @@ type fakeDisk struct {
 
 func newFakeDisk(t *testing.T) *fakeDisk {
 	f := &fakeDisk{t: t, left: gibibyte}
-	f.disk = newDisk(directory(t.TempDir()), func(string) (int64, error) { return f.left, nil })
+	f.disk = newDisk(directory(t.TempDir()), leastQuota, func(string) (int64, error) { return f.left, nil })
 	return f
 }
 
@@ -61,9 +61,9 @@ func (f *fakeDisk) create(name string, size int64) {
 	}
 }
 
-func (f *fakeDisk) roomAfter(charged, pages int64) int64 {
+func (f *fakeDisk) roomAfter(charged, live, pages int64) int64 {
 	f.t.Helper()
-	room, free, err := f.room(charged, pages)
+	room, free, err := f.room(charged, live, pages)
 	if err != nil || free != f.left {
 		f.t.Fatalf("%d free: %v", free, err)
 	}
@@ -150,7 +150,7 @@ func TestSpaceCountsWhatIsWritten(t *testing.T) {
 	pages.live = 10 * mebibyte
 	g.look(t)
 	expect(Normal)
-	disk.left = backendGrowth + wal.SegmentSizeBytes + 3*leastDataReserve
+	disk.left = backendGrowth + wal.SegmentSizeBytes + pages.live + 3*leastDataReserve
 	g.look(t)
 	expect(Normal)
 	g.wrote(leastDataReserve / 2) // in the backend and in the log
@@ -161,27 +161,36 @@ func TestDiskSetsSegmentsAside(t *testing.T) {
 	segment := wal.SegmentSizeBytes
 	f := newFakeDisk(t)
 	f.hold(1, true)
-	if got, want := f.roomAfter(0, 0), f.left-backendGrowth-segment; got != want {
+	if got, want := f.roomAfter(0, 0, 0), f.left-backendGrowth-segment; got != want {
 		t.Errorf("room %d at the start, want %d: nobody knows how full the segment is", got, want)
 	}
 	f.left -= segment // as the next segment is begun
 	f.hold(2, false)
-	if got, want := f.roomAfter(1000, 0), f.left-backendGrowth-segment-1000; got != want {
+	if got, want := f.roomAfter(1000, 0, 0), f.left-backendGrowth-segment-1000; got != want {
 		t.Errorf("room %d while the next segment is not allocated, want %d", got, want)
 	}
 	f.hold(2, true)
-	if got, want := f.roomAfter(1000, 0), f.left-backendGrowth-2000; got != want {
+	if got, want := f.roomAfter(1000, 0, 0), f.left-backendGrowth-2000; got != want {
 		t.Errorf("room %d, want %d", got, want)
 	}
-	if got, want := f.roomAfter(2*segment, 0), f.left-backendGrowth-segment; got != want {
+	if got, want := f.roomAfter(2*segment, 0, 0), f.left-backendGrowth-segment; got != want {
 		t.Errorf("room %d at the end of the segment, want %d", got, want)
 	}
-	if got, want := f.roomAfter(0, 5000), f.left-backendGrowth-segment+5000; got != want {
+	if got, want := f.roomAfter(0, 0, 5000), f.left-backendGrowth-segment+5000; got != want {
 		t.Errorf("room %d with free pages, want %d", got, want)
 	}
-	room := f.roomAfter(0, 0)
-	if got := f.roomAfter(0, largestQuota); got != 2*room {
+	room := f.roomAfter(0, 0, 0)
+	if got := f.roomAfter(0, 0, largestQuota); got != 2*room {
 		t.Errorf("room %d, want %d: pages do not make room for the log", got, 2*room)
+	}
+	if got, want := f.roomAfter(0, 3000, 1000), room-2000; got != want {
+		t.Errorf("room %d, want %d: a compaction may write again what is in use", got, want)
+	}
+	if got, want := f.roomAfter(0, 3000, 4000), room+1000; got != want {
+		t.Errorf("room %d, want %d: a compaction takes free pages first", got, want)
+	}
+	if got, want := f.roomAfter(0, gibibyte, 0), room-f.rewrite; got != want {
+		t.Errorf("room %d, want %d: a step of a compaction is bounded", got, want)
 	}
 }
 

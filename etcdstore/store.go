@@ -59,7 +59,7 @@ func openLocked(ctx context.Context, dir directory, options Options, lock *dirLo
 	if err := dir.prepareEtcd(); err != nil {
 		return nil, err
 	}
-	disk := newDisk(dir, freeBytes)
+	disk := newDisk(dir, options.QuotaBytes, freeBytes)
 	if err := disk.enoughToStart(); err != nil {
 		return nil, err
 	}
