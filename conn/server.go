@@ -115,9 +115,22 @@ func (s *Server) refuse(network net.Conn, refusal string) {
 // refuseTimeout bounds what a refused peer can hold up: an empty send buffer takes the frame at once.
 const refuseTimeout = 100 * time.Millisecond
 
+// Drain stops listening and taking commands. Each connection ends when what it asked for is answered; Drain returns when all
+// have that, or ctx is done: those that still wait stay, to be answered before Close.
+func (s *Server) Drain(ctx context.Context) error {
+	return s.stopEach(func(session *session) { session.drain(ctx) })
+}
+
 // Close stops listening and taking commands, lets the requests taken be answered until ctx is done, and returns when every
 // connection has ended. Its error is ctx's if some were cut off.
 func (s *Server) Close(ctx context.Context) error {
+	err := s.stopEach(func(session *session) { session.stop(ctx) })
+	s.goroutines.Wait()
+	return errors.Join(err, ctx.Err())
+}
+
+// stopEach stops listening and calls stop for each connection, all at once. It returns when these calls have.
+func (s *Server) stopEach(stop func(*session)) error {
 	s.mu.Lock()
 	s.closing = true
 	var errs []error
@@ -128,12 +141,11 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	var stopping sync.WaitGroup
 	for session := range s.sessions {
-		stopping.Go(func() { session.stop(ctx) })
+		stopping.Go(func() { stop(session) })
 	}
 	s.mu.Unlock()
 	stopping.Wait()
-	s.goroutines.Wait()
-	return errors.Join(append(errs, ctx.Err())...)
+	return errors.Join(errs...)
 }
 
 // Connections returns the number of open connections.

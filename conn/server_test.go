@@ -114,6 +114,46 @@ func TestShutdown(t *testing.T) {
 			}
 		})
 	})
+	t.Run("drains", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{})
+			var waiting held
+			var termEnded func()
+			b.coordinators.connect = func(_ uint64, closed func(), done func(error)) {
+				termEnded = closed
+				done(nil)
+			}
+			b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { waiting.hold(done) }
+			idle, p := b.connectedPeer(t), b.connectedPeer(t)
+			p.send(tcConnectCommand(1, 0))
+			p.want(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
+			p.send(endTxnCommand(2, 0, 5, 0))
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			start := time.Now()
+			if err := b.Drain(ctx); err != nil {
+				t.Errorf("drain: %v", err)
+			}
+			if got := time.Since(start); got != 2*time.Second {
+				t.Errorf("drained after %s", got)
+			}
+			idle.wantClosed()
+			termEnded()
+			waiting.at(0)(txn.ErrCoordinatorNotFound)
+			if got := p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE).GetEndTxnResponse().GetError(); got != pulsarproto.ServerError_TransactionCoordinatorNotFound {
+				t.Errorf("END_TXN: %s", got)
+			}
+			start = time.Now()
+			if err := b.Close(t.Context()); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			p.wantClosed()
+			if got := time.Since(start); got != 0 {
+				t.Errorf("closed after %s", got)
+			}
+		})
+	})
 	t.Run("refuses what comes later", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{})

@@ -116,13 +116,20 @@ func (s *session) finish(reason CloseReason) {
 	s.out.flush()
 }
 
-// stop takes no more commands and ends the connection when those that were taken are answered, or ctx is done.
-func (s *session) stop(ctx context.Context) {
+// drain takes no more commands, and ends the connection if those that were taken are answered before ctx is done.
+func (s *session) drain(ctx context.Context) {
 	s.out.stop()
 	if err := s.network.SetReadDeadline(time.Unix(1, 0)); err != nil {
 		s.log.Debug().Err(err).Msg("stop reading failed")
 	}
-	s.out.waitUntilAnswered(ctx)
+	if s.out.waitUntilAnswered(ctx) {
+		s.finish(ClosedShutdown)
+	}
+}
+
+// stop is drain, and ends the connection anyway when ctx is done.
+func (s *session) stop(ctx context.Context) {
+	s.drain(ctx)
 	s.finish(ClosedShutdown)
 	select {
 	case <-s.ctx.Done():
@@ -154,6 +161,14 @@ func (s *session) detachAll() {
 			c.state = detaching
 			s.requests.Go(func() { s.detachConsumer(c) })
 		}
+	}
+}
+
+// termEnded ends the connection with the term of a coordinator that it registered with (TC-24). One that is drained ends by
+// itself, when the last answer is there.
+func (s *session) termEnded() {
+	if !s.out.isStopped() {
+		s.finish(ClosedTermEnded)
 	}
 }
 

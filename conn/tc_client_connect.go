@@ -42,8 +42,7 @@ func (r request) tcClientConnect(cmd *pulsarproto.CommandTcClientConnectRequest)
 	if !r.register(tc, requestID) {
 		return
 	}
-	termEnded := func() { r.finish(ClosedTermEnded) }
-	r.services.Coordinators.Connect(r.ctx, tc, termEnded, func(err error) { r.registered(tc, err) })
+	r.services.Coordinators.Connect(r.ctx, tc, r.termEnded, func(err error) { r.registered(tc, err) })
 }
 
 // register reports whether this request has to ask coordinator tc. Others are answered here, or with the one that asks.

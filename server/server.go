@@ -148,7 +148,8 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
 	topicOptions.Wrote, topicOptions.Admit = s.store.Wrote, s.admitData
 	s.topics = topic.New(topicOptions)
-	s.onClose(func(ctx context.Context) error { s.topics.Close(ctx); return nil })
+	s.onClose(s.closeTopics)
+	s.onClose(s.closeConnections)
 
 	s.group = s.newGroup(leader, space)
 	registrar.Group = s.group
@@ -218,7 +219,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
 		Coordinators: &coordinators{s.group}, Topics: &checkedTopics{s.topics, s.group}, Lookup: where,
 	})
-	s.onClose(s.connections.Close)
+	s.onClose(s.drain)
 	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)
 	return nil
 }
@@ -233,7 +234,6 @@ func (s *Server) serveWeb(_, _ context.Context) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    8 << 10, // source: broker.conf httpMaxRequestHeaderSize
 	}
-	s.onClose(s.http.Shutdown)
 	s.serve("web", func() error { return s.http.Serve(s.web) }, http.ErrServerClosed)
 	return nil
 }
@@ -263,16 +263,3 @@ func (s *Server) WebURL() string { return s.webURL }
 
 // Failed delivers what makes going on impossible; the process must end.
 func (s *Server) Failed() <-chan error { return s.failed }
-
-// Close stops in the reverse order of the start: connections answer what they can until ctx is done. It returns when
-// nothing runs any more.
-func (s *Server) Close(ctx context.Context) error {
-	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i](ctx))
-	}
-	s.closers = nil
-	s.stop()
-	s.tasks.Wait()
-	return errors.Join(errs...)
-}

@@ -87,6 +87,8 @@ func (ts *Topics) Close(ctx context.Context) {
 	ts.mu.Lock()
 	ts.closing = true
 	ts.mu.Unlock()
+	giveUp := context.AfterFunc(ctx, ts.cancel)
+	defer giveUp()
 	ts.loads.Wait()
 	all := ts.all()
 	var drained sync.WaitGroup

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// stopGrace is how long one part of the stop waits for others: for participants, for clients that read their answers.
+const stopGrace = 2 * time.Second
+
+// Close stops the server and returns when nothing runs any more; ctx cuts it short. In this order, the reverse of the start:
+//
+//  1. No command, connection or HTTP request is taken any more, and what can be answered soon is.
+//  2. The coordinators end their terms: what waits for them, such as the end of a transaction whose participant is stuck, is
+//     answered TransactionCoordinatorNotFound, and the next coordinator goes on with it.
+//  3. The connections send what they have and end, then the topics and the store.
+func (s *Server) Close(ctx context.Context) error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i](ctx))
+	}
+	s.closers = nil
+	s.stop()
+	s.tasks.Wait()
+	return errors.Join(errs...)
+}
+
+// drain is the first part of Close: both ports at once.
+func (s *Server) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	var parts sync.WaitGroup
+	var web error
+	parts.Go(func() { web = s.closeWeb(ctx) })
+	binary := s.connections.Drain(ctx)
+	parts.Wait()
+	return errors.Join(binary, web)
+}
+
+// closeWeb lets answers be read until ctx is done.
+func (s *Server) closeWeb(ctx context.Context) error {
+	if s.http == nil {
+		return nil
+	}
+	err := s.http.Shutdown(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	s.options.Log.Warn().Err(err).Msg("HTTP clients that do not read are cut off")
+	return s.http.Close()
+}
+
+// closeConnections ends what drain has left.
+func (s *Server) closeConnections(ctx context.Context) error {
+	if s.connections == nil {
+		return nil
+	}
+	grace, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	err := s.connections.Close(grace)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		s.options.Log.Warn().Err(err).Msg("connections that wait for a topic or do not read are cut off")
+		return nil
+	}
+	return err
+}
+
+// closeTopics lets them finish what they write, and refuses what takes longer.
+func (s *Server) closeTopics(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	s.topics.Close(ctx)
+	return nil
+}

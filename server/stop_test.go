@@ -1,0 +1,109 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// stuckKV has no answer for the name of the topic "stuck".
+type stuckKV struct {
+	clientv3.KV
+	asked chan struct{} // gets a token at each try
+	fail  error         // nil: answers when ctx is done
+}
+
+func (k *stuckKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if !strings.HasSuffix(key, "/stuck") {
+		return k.KV.Get(ctx, key, options...)
+	}
+	select {
+	case k.asked <- struct{}{}:
+	default:
+	}
+	if k.fail != nil {
+		return nil, k.fail
+	}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// FC-12: an orderly stop answers an END whose participant is stuck with TransactionCoordinatorNotFound, which clients repeat
+// elsewhere, and does not wait for the participant, nor for a peer of either port that does not read.
+func TestFC12StopWithAStuckParticipant(t *testing.T) {
+	for name, fail := range map[string]error{"fails": errors.New("corrupt"), "hangs": nil} {
+		t.Run(name, func(t *testing.T) {
+			options := load(t)
+			kv := &stuckKV{asked: make(chan struct{}, 1), fail: fail}
+			options.WrapKV = func(under clientv3.KV) clientv3.KV {
+				kv.KV = under
+				return kv
+			}
+			s, err := Start(t.Context(), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			id, err := client.Begin(ctx, 0, 60_000, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Call(ctx, wireclient.AddPartitions(id, "persistent://public/default/stuck")); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- client.End(ctx, id, txn.Commit, "") }()
+			<-kv.asked
+			halfRequest(t, s)
+
+			const limit = 10 * time.Second // of the minute that a stop may take
+			stopping, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			began := time.Now()
+			if err := s.Close(stopping); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			if took := time.Since(began); took > limit {
+				t.Errorf("the stop took %v", took)
+			}
+			var refusal *wireclient.ServerError
+			if err := <-ended; !errors.As(err, &refusal) || refusal.Code != pulsarproto.ServerError_TransactionCoordinatorNotFound {
+				t.Errorf("END_TXN: %v, want TransactionCoordinatorNotFound", err)
+			}
+		})
+	}
+}
+
+// halfRequest leaves an HTTP request under way until the server ends it.
+func halfRequest(t *testing.T, s *Server) {
+	t.Helper()
+	network, err := net.Dial("tcp", s.web.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { network.Close() })
+	const head = "POST /pulsar-tc/v1/transactions/0/1/resolve HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"
+	if _, err := io.WriteString(network, head); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(network).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q, %v, want 100 Continue", line, err)
+	}
+}
