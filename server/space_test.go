@@ -48,7 +48,9 @@ func TestReservesOfTheSmallestQuota(t *testing.T) {
 	}
 	message := strings.Repeat("x", 200<<10)
 	for !lasts(t, s, etcdstore.RefuseData) {
-		_, err = producer.Send(ctx, message, nil)
+		if _, err = producer.Send(ctx, message, nil); err != nil && !notReady(err) {
+			t.Fatal(err)
+		}
 	}
 	if _, err = producer.Send(ctx, message, nil); !notReady(err) {
 		t.Fatalf("message when data is refused: %v", err)
