@@ -23,20 +23,9 @@ func TestReservesOfTheSmallestQuota(t *testing.T) {
 	s := start(t, load(t, "etcdQuotaBytes=67108864"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	address, err := wireclient.Address(s.ServiceURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := wiretopic.DialTC(ctx, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	producer, err := client.Produce(ctx, "topic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client, producer := produce(ctx, t, s)
 
+	var err error
 	open := make([]txn.ID, 500)
 	for i := range open {
 		if open[i], err = client.Begin(ctx, 0, 600_000, ""); err != nil {
@@ -115,4 +104,57 @@ func lasts(t *testing.T, s *Server, want etcdstore.Space) bool {
 func notReady(err error) bool {
 	var refusal *wireclient.ServerError
 	return errors.As(err, &refusal) && refusal.Code == pulsarproto.ServerError_ServiceNotReady
+}
+
+// FC-48: the messages of an aborted transaction make room for others.
+func TestAbortMakesSpace(t *testing.T) {
+	s := start(t, load(t, "etcdQuotaBytes=67108864"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, producer := produce(ctx, t, s)
+	id, err := client.Begin(ctx, 0, 600_000, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := strings.Repeat("x", 200<<10)
+	for !lasts(t, s, etcdstore.RefuseData) {
+		if _, err = producer.Send(ctx, message, &id); err != nil && !notReady(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := client.End(ctx, id, txn.Abort, ""); err != nil {
+		t.Fatal(err)
+	}
+	for sent := 0; sent < 100; { // 20 MB, of the quarter that was left
+		if _, err = producer.Send(ctx, message, nil); err == nil {
+			sent++
+			continue
+		}
+		if !notReady(err) {
+			t.Fatalf("message %d when there is space again: %v", sent, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func produce(ctx context.Context, t *testing.T, s *Server) (*wiretopic.Client, *wiretopic.Producer) {
+	t.Helper()
+	address, err := wireclient.Address(s.ServiceURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := wiretopic.DialTC(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	producer, err := client.Produce(ctx, "topic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, producer
 }
