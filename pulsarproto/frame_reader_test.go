@@ -55,6 +55,12 @@ func TestReadFrame(t *testing.T) {
 	for name, source := range sources {
 		reader := newTestReader(source)
 		for _, test := range tests {
+			for range 2 { // asking takes nothing
+				size, err := reader.NextSize()
+				if want := sizeField + len(test.command) + len(test.payload); err != nil || size != want {
+					t.Fatalf("%s, %s: size %d, %v, want %d", name, test.name, size, err, want)
+				}
+			}
 			frame, err := reader.ReadFrame()
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, test.name, err)
