@@ -3,7 +3,11 @@ package topic
 import (
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -80,6 +84,48 @@ func TestAdmission(t *testing.T) {
 	}
 	w.end(id, txn.Commit, "a", "")
 	c.want("m")
+}
+
+// A message that waited for the write before it is asked for again: there may be no space any more.
+func TestAdmissionOfWhatWaits(t *testing.T) {
+	full := errors.New("no space")
+	var refused atomic.Bool
+	asked := make(chan struct{}, 100)
+	w := newWorld(t, func(o *Options) {
+		o.Admit = func() error {
+			asked <- struct{}{}
+			if refused.Load() {
+				return full
+			}
+			return nil
+		}
+	})
+	p := w.produce("a")
+	p.send(message(0, "m"))
+	writing, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w.kv.set(func(write func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		once.Do(func() {
+			close(writing)
+			<-goOn
+		})
+		return write()
+	})
+	p.Send(message(1, "in the write"))
+	<-writing
+	for len(asked) > 0 {
+		<-asked
+	}
+	p.Send(message(2, "waits"))
+	<-asked
+	refused.Store(true)
+	close(goOn)
+	if r := p.receipt(); r.err != nil {
+		t.Errorf("message in the write: %+v", r)
+	}
+	if r := p.receipt(); !errors.Is(r.err, full) {
+		t.Errorf("message that waits: %+v", r)
+	}
 }
 
 func TestInitialSubscription(t *testing.T) {

@@ -63,6 +63,11 @@ func (s *sendItem) prepare(g *group) bool {
 		s.duplicate = true
 		return true
 	}
+	if admit := s.producer.topic.options.Admit; admit != nil {
+		if s.err = admit(); s.err != nil {
+			return true
+		}
+	}
 	id, t := s.msg.Txn, s.producer.topic
 	if s.msg.InTxn && t.aborting[id] != nil {
 		s.refuse(ended(id))
