@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -46,6 +47,7 @@ func attachTo[T interface{ Close() }](ctx context.Context, t *Topic, begin func(
 			answer(none, errClosing)
 			return
 		}
+		t.idleSince = time.Time{}
 		begin(t, answer)
 	})
 	select {

@@ -21,7 +21,9 @@
 //     a contrary one is refused with *txn.StatusError (O-6).
 //   - Positions are never used twice: the ledger id is the revision at which the load put the owner key.
 //   - Acknowledged entries are deleted when every subscription has acknowledged them and they are older than
-//     Options.Retention, counted from the load for what an earlier load wrote. Without subscriptions age alone counts.
+//     Options.Retention, counted from the first load for what an earlier run wrote. Without subscriptions age alone counts.
+//   - A topic that nobody uses leaves memory after Options.IdleUnload, and nothing stored changes; the next use loads it again.
+//     If it has entries that will be old enough one day, it is loaded for their deletion too.
 //
 // The keys are those of keyspace.Topic. Values, all with version byte 1 in front:
 //

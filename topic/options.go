@@ -68,6 +68,9 @@ type Options struct {
 	Retention time.Duration
 	// TrimInterval is the time between looks at what may be deleted. Default 30 s.
 	TrimInterval time.Duration
+	// IdleUnload is how long nobody uses a topic before it leaves memory; it is between that and TrimInterval longer. Default
+	// 60 s, after which Pulsar looks for topics without use. Source: broker.conf brokerDeleteInactiveTopicsFrequencySeconds.
+	IdleUnload time.Duration
 	// CacheBytes bounds the recent entries that all topics together keep in memory. Default 64 MiB.
 	CacheBytes int64
 	// MaxUnackedMessages bounds what one Shared consumer has unacknowledged, in messages. Default 50000.
@@ -87,6 +90,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.LoadTimeout, 20*time.Second)
 	setDefault(&o.Retention, 10*time.Minute)
 	setDefault(&o.TrimInterval, 30*time.Second)
+	setDefault(&o.IdleUnload, time.Minute)
 	setDefault(&o.CacheBytes, 64<<20)
 	setDefault(&o.MaxUnackedMessages, 50000)
 	return o

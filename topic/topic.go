@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -59,6 +60,7 @@ type Topic struct {
 	lastVisible lastVisible
 	trim        trimmer
 	counts      counts
+	idleSince   time.Time // nobody used it when that was looked at; zero: it is in use
 	draining    func()
 }
 
@@ -70,6 +72,14 @@ type earlierLedger struct {
 
 // end is the position behind the last entry.
 func (t *Topic) end() ledger.Position { return ledger.Position{Ledger: t.ledger, Entry: t.next} }
+
+// behindLast is the position behind the last entry that was ever written.
+func (t *Topic) behindLast() ledger.Position {
+	if n := len(t.ledgers); t.next == 0 && n > 0 {
+		return ledger.Position{Ledger: t.ledgers[n-1].id, Entry: t.ledgers[n-1].last}.Next()
+	}
+	return t.end()
+}
 
 // maxRead is how far the topic may be read: everything before it.
 func (t *Topic) maxRead() ledger.Position { return t.buffer.MaxRead(t.end()) }

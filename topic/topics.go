@@ -24,7 +24,8 @@ type Topics struct {
 	mu         sync.Mutex // guards the rest
 	slots      map[string]*slot
 	topics     map[*Topic]struct{}
-	namespaces map[string]bool // known to exist
+	namespaces map[string]bool            // known to exist
+	untrimmed  map[topicname.Name]endMark // unloaded topics: what is before the mark is to be deleted when it is old enough
 	closing    bool
 	loads      sync.WaitGroup
 	closed     sync.WaitGroup // closed topics of which something still runs
@@ -46,6 +47,7 @@ func New(options Options) *Topics {
 		slots:      make(map[string]*slot),
 		topics:     make(map[*Topic]struct{}),
 		namespaces: map[string]bool{"public/default": true, topicname.SystemNamespace: true},
+		untrimmed:  make(map[topicname.Name]endMark),
 	}
 	ts.budget.limit = options.CacheBytes
 	ts.ctx, ts.cancel = context.WithCancel(context.Background())
@@ -54,18 +56,15 @@ func New(options Options) *Topics {
 }
 
 func (ts *Topics) tick() {
-	ticker := time.NewTicker(ts.options.TrimInterval)
+	ticker := time.NewTicker(min(ts.options.TrimInterval, ts.options.IdleUnload))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
 			for _, t := range ts.all() {
-				t.post(func(alive bool) {
-					if alive {
-						t.tick()
-					}
-				})
+				t.postTick()
 			}
+			ts.revisit()
 		case <-ts.ctx.Done():
 			return
 		}
@@ -203,6 +202,10 @@ func (ts *Topics) fill(s *slot, fullName string, t *Topic, err error) {
 	s.topic, s.err = t, err
 	if t != nil {
 		ts.topics[t] = struct{}{}
+		if left, found := ts.untrimmed[t.name]; found {
+			t.trim.marks = []endMark{left, t.trim.marks[0]}
+			delete(ts.untrimmed, t.name)
+		}
 	} else {
 		delete(ts.slots, fullName)
 	}
@@ -218,52 +221,4 @@ func (ts *Topics) forget(t *Topic) {
 	}
 	delete(ts.topics, t)
 	ts.closed.Go(t.tasks.Wait)
-}
-
-// EndTxn implements conn.Topics. A participant that does not exist has nothing to apply, and is not created (O-4); one that is
-// not loaded is loaded (O-10). The low water mark is not used: what it would sweep cannot come to be here, because nothing is
-// stored behind a decision.
-func (ts *Topics) EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, _ uint64, done func(error)) {
-	if action != txn.Commit && action != txn.Abort {
-		done(fmt.Errorf("%w: unknown action %d", txn.ErrNotAllowed, action))
-		return
-	}
-	name, err := topicname.Parse(participant.Topic)
-	if err != nil {
-		done(fmt.Errorf("%w: %w", txn.ErrInvalidTopicName, err))
-		return
-	}
-	if name.Domain != topicname.Persistent || name.TransactionInternal() {
-		done(nil)
-		return
-	}
-	if t := ts.loaded(name.String()); t != nil {
-		t.applyEnd(id, participant, action, done)
-		return
-	}
-	go func() {
-		t, err := ts.load(ctx, name, false)
-		switch {
-		case errors.Is(err, ErrTopicNotFound), errors.Is(err, ErrNamespaceNotFound), errors.Is(err, txn.ErrNotAllowed):
-			done(nil)
-		case err != nil:
-			done(err)
-		default:
-			t.applyEnd(id, participant, action, done)
-		}
-	}()
-}
-
-// applyEnd queues an end behind everything that came before it.
-func (t *Topic) applyEnd(id txn.ID, participant txn.Participant, action txn.Action, done func(error)) {
-	t.ask(func(alive bool) {
-		switch {
-		case !alive:
-			done(fmt.Errorf("%w: %s is closing", txn.ErrNotReady, t.fullName))
-		case participant.Kind == txn.AckedSubscription:
-			t.queue.push(&endAckItem{topic: t, subscription: participant.Subscription, id: id, action: action, answer: done})
-		default:
-			t.queue.push(&endItem{topic: t, id: id, action: action, answer: done})
-		}
-	})
 }

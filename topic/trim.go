@@ -50,6 +50,7 @@ func (t *Topic) tick() {
 	}
 	t.trim.marks = marks
 	t.trimTo(t.needless(target))
+	t.rest(now)
 }
 
 // needless returns how much of everything before p nobody needs.
