@@ -57,19 +57,28 @@ func (ts *Topics) identify(ctx context.Context, name topicname.Name, create bool
 	case partitions == 0 && !(create && ts.options.AllowAutoTopicCreation):
 		return 0, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
 	}
-	return ts.create(ctx, key)
+	return ts.create(ctx, name)
 }
 
-func (ts *Topics) create(ctx context.Context, key string) (uint64, error) {
-	result, err := ts.store.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
-		[]clientv3.Op{clientv3.OpPut(key, "1")}, []clientv3.Op{clientv3.OpGet(key)})
+// create makes a topic, and returns the id of the one that was made meanwhile if there is one. A partitioned topic of the same
+// name that was made meanwhile stays the only one.
+func (ts *Topics) create(ctx context.Context, name topicname.Name) (uint64, error) {
+	key := ts.nameKey(name)
+	absent := []clientv3.Cmp{
+		clientv3.Compare(clientv3.CreateRevision(key), "=", 0),
+		clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name)), "=", 0),
+	}
+	result, err := ts.store.txn(ctx, absent, []clientv3.Op{clientv3.OpPut(key, "1")}, []clientv3.Op{clientv3.OpGet(key)})
 	if err != nil {
-		return 0, fmt.Errorf("create %s: %w", key, err)
+		return 0, fmt.Errorf("create %s: %w", name, err)
 	}
 	if result.Succeeded {
 		return uint64(result.Header.Revision), nil
 	}
-	return uint64(result.Responses[0].GetResponseRange().Kvs[0].CreateRevision), nil
+	if kvs := result.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		return uint64(kvs[0].CreateRevision), nil
+	}
+	return 0, fmt.Errorf("%w: %s is a partitioned topic", txn.ErrNotAllowed, name)
 }
 
 func (ts *Topics) nameKey(name topicname.Name) string {
