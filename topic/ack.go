@@ -2,6 +2,7 @@ package topic
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
@@ -91,11 +92,7 @@ func (a *ackItem) prepare(g *group) bool {
 		a.ackThrough(a.holds[0])
 		g.touch(s)
 	default:
-		for _, hold := range a.holds {
-			if s.topic.exists(hold.Position) {
-				s.ack(hold)
-			}
-		}
+		s.ackAll(slices.DeleteFunc(slices.Clone(a.holds), func(h pendingack.Hold) bool { return !s.topic.exists(h.Position) }))
 		g.touch(s)
 	}
 	return true

@@ -2,6 +2,8 @@ package topic
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -66,7 +68,7 @@ func (c *consumer) Redeliver(cmd *pulsarproto.CommandRedeliverUnacknowledgedMess
 			}
 			s.rewind()
 		case len(cmd.GetMessageIds()) == 0:
-			for p := range c.unacked {
+			for _, p := range slices.SortedFunc(maps.Keys(c.unacked), ledger.Position.Compare) { // in order each costs least
 				c.returns(p)
 			}
 		default:

@@ -74,9 +74,7 @@ func (s *subscription) committing(id txn.ID) *ackCommit {
 // commit puts what id holds into the cursor.
 func (s *subscription) commit(id txn.ID, answer func(error)) *ackCommit {
 	held := s.pending.Held(id)
-	for _, hold := range held.Individual {
-		s.ack(hold)
-	}
+	s.ackAll(held.Individual)
 	if held.Cumulative != nil {
 		s.ackThrough(*held.Cumulative)
 	}
@@ -93,6 +91,22 @@ func (s *subscription) ack(hold pendingack.Hold) {
 	}
 	if s.cursor.Done(hold.Position) {
 		delete(s.redelivered, hold.Position)
+	}
+}
+
+// ackAll is ack of each of holds; what it completes costs together as much as one.
+func (s *subscription) ackAll(holds []pendingack.Hold) {
+	whole := make([]ledger.Position, 0, len(holds))
+	for _, hold := range holds {
+		if hold.Acked == nil || s.cursor.Acked(hold.Position).Or(hold.Acked).Count() >= hold.Size {
+			whole = append(whole, hold.Position)
+		} else {
+			s.cursor.AckBits(hold.Position, hold.Acked, hold.Size)
+		}
+	}
+	s.cursor.AckAll(whole)
+	for _, p := range whole {
+		delete(s.redelivered, p)
 	}
 }
 
@@ -252,11 +266,13 @@ func (s *subscription) remove(c *consumer) {
 		s.rewind()
 		clear(s.redelivered)
 	default:
+		due := make([]ledger.Range, 0, len(c.unacked))
 		for p := range c.unacked {
 			if p.Before(s.read) && !s.cursor.Done(p) {
-				s.redeliver.Add(ledger.One(p))
+				due = append(due, ledger.One(p))
 			}
 		}
+		s.redeliver.AddAll(due)
 	}
 	c.unacked = nil
 	if len(s.consumers) == 0 && !s.durable && !s.seeking {

@@ -61,12 +61,32 @@ func (c *Cursor) Ack(p ledger.Position) {
 	if c.Done(p) {
 		return
 	}
+	c.complete(p)
+	c.add(ledger.One(p))
+}
+
+// AckAll marks all of each of ps as done. It costs one pass over what is done, however many they are.
+func (c *Cursor) AckAll(ps []ledger.Position) {
+	ranges := make([]ledger.Range, 0, len(ps))
+	for _, p := range ps {
+		if !c.Done(p) {
+			c.complete(p)
+			ranges = append(ranges, ledger.One(p))
+		}
+	}
+	if len(ranges) > 0 {
+		c.done.AddAll(ranges)
+		c.advance()
+	}
+}
+
+// complete notes that p, of which a part may be acknowledged, is done from now on.
+func (c *Cursor) complete(p ledger.Position) {
 	if _, found := c.stored.partial[p]; found {
 		c.changed.partial[p] = struct{}{}
 	}
 	delete(c.partial, p)
 	c.changed.bucket[bucketOf(p)] = struct{}{}
-	c.add(ledger.One(p))
 }
 
 // AckBits marks indexes of the batch of size messages at p as done.
@@ -118,6 +138,11 @@ func (c *Cursor) add(r ledger.Range) {
 		return
 	}
 	c.done.Add(r)
+	c.advance()
+}
+
+// advance moves the frontier over what is done right behind it.
+func (c *Cursor) advance() {
 	first, _ := c.done.First()
 	if c.frontier.Before(first.From) {
 		return

@@ -108,9 +108,15 @@ func TestCursorAgainstModel(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			p := at.Draw(t, "position")
 			switch rapid.IntRange(0, 6).Draw(t, "step") {
-			case 0, 1:
+			case 0:
 				c.Ack(p)
 				model[p] = whole
+			case 1:
+				several := rapid.SliceOfN(at, 0, 6).Draw(t, "several")
+				c.AckAll(several)
+				for _, q := range several {
+					model[q] = whole
+				}
 			case 2:
 				bits := ledger.Bits{uint64(rapid.IntRange(0, 7).Draw(t, "bits"))}
 				c.AckBits(p, bits, size)
@@ -207,4 +213,23 @@ func FuzzRestorePartial(f *testing.F) {
 			t.Fatalf("%d of %d messages", p.Acked.Count(), p.Size)
 		}
 	})
+}
+
+// TestAckOfMany: a command that names very many messages, in whatever order and between others, does not end within the time
+// of a test if it costs a pass over all for each.
+func TestAckOfMany(t *testing.T) {
+	const many = 1 << 20
+	c := New(ledger.Position{Ledger: 1})
+	odd, even := make([]ledger.Position, 0, many), make([]ledger.Position, 0, many)
+	for e := uint64(2 * many); e > 0; e -= 2 {
+		odd, even = append(odd, ledger.Position{Ledger: 1, Entry: e - 1}), append(even, ledger.Position{Ledger: 1, Entry: e - 2})
+	}
+	c.AckAll(odd)
+	if c.Holes() != many {
+		t.Fatalf("%d holes, want %d", c.Holes(), many)
+	}
+	c.AckAll(even)
+	if end := (ledger.Position{Ledger: 1, Entry: 2 * many}); c.Frontier() != end || c.Holes() != 0 {
+		t.Fatalf("frontier %v with %d holes, want %v and none", c.Frontier(), c.Holes(), end)
+	}
 }

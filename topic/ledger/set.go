@@ -69,6 +69,38 @@ func (s *Set) Add(r Range) {
 	s.ranges = append(s.ranges[:lo+1], s.ranges[hi:]...)
 }
 
+// fewRanges are added one by one: that allocates nothing.
+const fewRanges = 4
+
+// AddAll puts all of more into the set, at the cost of one pass over both from the lowest of more on. It sorts more.
+func (s *Set) AddAll(more []Range) {
+	if len(more) <= fewRanges {
+		for _, r := range more {
+			s.Add(r)
+		}
+		return
+	}
+	slices.SortFunc(more, func(a, b Range) int { return a.From.Compare(b.From) })
+	lo := sort.Search(len(s.ranges), func(i int) bool { return !s.ranges[i].To.Before(more[0].From) })
+	old, joined := slices.Clone(s.ranges[lo:]), s.ranges[:lo]
+	for len(old)+len(more) > 0 {
+		from := &more
+		if len(more) == 0 || len(old) > 0 && old[0].From.Before(more[0].From) {
+			from = &old
+		}
+		r := (*from)[0]
+		*from = (*from)[1:]
+		switch last := len(joined) - 1; {
+		case r.Empty():
+		case last < 0 || joined[last].To.Before(r.From):
+			joined = append(joined, r)
+		case joined[last].To.Before(r.To):
+			joined[last].To = r.To
+		}
+	}
+	s.ranges = joined
+}
+
 // Remove takes everything in r out of the set.
 func (s *Set) Remove(r Range) {
 	if r.Empty() {

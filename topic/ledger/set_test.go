@@ -20,16 +20,24 @@ func TestSetAgainstMap(t *testing.T) {
 		var s Set
 		model := make(map[Position]bool)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			r := Range{place.Draw(t, "from"), place.Draw(t, "to")}
-			add := rapid.Bool().Draw(t, "add")
-			if add {
-				s.Add(r)
-			} else {
-				s.Remove(r)
+			changed := []Range{{place.Draw(t, "from"), place.Draw(t, "to")}}
+			kind := rapid.IntRange(0, 2).Draw(t, "kind")
+			switch kind {
+			case 0:
+				s.Remove(changed[0])
+			case 1:
+				s.Add(changed[0])
+			case 2:
+				for range rapid.IntRange(0, 9).Draw(t, "more") {
+					changed = append(changed, Range{place.Draw(t, "from"), place.Draw(t, "to")})
+				}
+				s.AddAll(changed)
 			}
 			for _, p := range all {
-				if r.Contains(p) {
-					model[p] = add
+				for _, r := range changed {
+					if r.Contains(p) {
+						model[p] = kind != 0
+					}
 				}
 			}
 			for _, p := range all {
