@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/process"
@@ -20,14 +21,39 @@ const (
 // contest is what two servers do in turns.
 type contest struct{ ours, theirs measured }
 
-// run lets both have their turns. Each func warms up for the time given and is measured for contestTurn.
-func (c *contest) run(ours, theirs func(warmUp time.Duration) (measured, error)) error {
-	if _, err := theirs(pulsarWarmUp); err != nil {
+// contender is a server in a process of its own.
+type contender struct {
+	pid int
+	// measure warms up for the time given and measures for contestTurn.
+	measure func(warmUp time.Duration) (measured, error)
+}
+
+// turn wakes the contender for a measurement.
+func (c *contender) turn(warmUp time.Duration) (measured, error) {
+	if err := syscall.Kill(c.pid, syscall.SIGCONT); err != nil {
+		return measured{}, err
+	}
+	m, err := c.measure(warmUp)
+	return m, errors.Join(err, c.freeze())
+}
+
+// freeze stops the contender, so that its housekeeping does not cost the other one.
+func (c *contender) freeze() error { return syscall.Kill(c.pid, syscall.SIGSTOP) }
+
+// run lets both have their turns.
+func (c *contest) run(ours, theirs contender) (err error) {
+	defer func() {
+		err = errors.Join(err, syscall.Kill(ours.pid, syscall.SIGCONT), syscall.Kill(theirs.pid, syscall.SIGCONT))
+	}()
+	if err := ours.freeze(); err != nil {
+		return err
+	}
+	if _, err := theirs.turn(pulsarWarmUp); err != nil {
 		return err
 	}
 	for range contestRounds {
-		o, ourErr := ours(warmUp / 2)
-		t, theirErr := theirs(warmUp / 2)
+		o, ourErr := ours.turn(warmUp / 2)
+		t, theirErr := theirs.turn(warmUp / 2)
 		if err := errors.Join(ourErr, theirErr); err != nil {
 			return err
 		}
@@ -51,13 +77,13 @@ func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 	err := inDirectory(func(dir string) error {
 		return withProcess(ctx, s.binary, dir, func(ours *process.Server, _ time.Time) error {
 			err := withBroker(ctx, nil, func(theirs *broker) error {
-				return errors.Join(plain.newEnds(ctx, ours.ServiceURL, theirs.url), send.sends(ctx, ours.ServiceURL, theirs.url))
+				return errors.Join(plain.newEnds(ctx, ours, theirs), send.sends(ctx, ours, theirs))
 			})
 			if err != nil {
 				return err
 			}
 			return withBroker(ctx, []string{"transactionLogBatchedWriteEnabled=true"}, func(theirs *broker) error {
-				return batched.newEnds(ctx, ours.ServiceURL, theirs.url)
+				return batched.newEnds(ctx, ours, theirs)
 			})
 		})
 	})
@@ -72,21 +98,21 @@ func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 	}, nil
 }
 
-func (c *contest) newEnds(ctx context.Context, ours, theirs string) error {
-	return connected(ctx, ours, func(ours *wireclient.Conn) error {
-		return connected(ctx, theirs, func(theirs *wireclient.Conn) error {
+func (c *contest) newEnds(ctx context.Context, ours *process.Server, theirs *broker) error {
+	return connected(ctx, ours.ServiceURL, func(toOurs *wireclient.Conn) error {
+		return connected(ctx, theirs.url, func(toTheirs *wireclient.Conn) error {
 			on := func(conn *wireclient.Conn) func(time.Duration) (measured, error) {
 				l := load{conn: conn, inFlight: inFlight, exchange: newEnd(conn, nil)}
 				return func(warmUp time.Duration) (measured, error) { return l.runFor(ctx, warmUp, contestTurn) }
 			}
-			return c.run(on(ours), on(theirs))
+			return c.run(contender{ours.Pid(), on(toOurs)}, contender{theirs.pid(), on(toTheirs)})
 		})
 	})
 }
 
-func (c *contest) sends(ctx context.Context, ours, theirs string) error {
+func (c *contest) sends(ctx context.Context, ours *process.Server, theirs *broker) error {
 	with := func(p *producers) func(time.Duration) (measured, error) {
 		return func(warmUp time.Duration) (measured, error) { return p.runFor(ctx, warmUp, contestTurn) }
 	}
-	return c.run(with(onOneTopic(ours)), with(onManyTopics(theirs)))
+	return c.run(contender{ours.Pid(), with(onOneTopic(ours.ServiceURL))}, contender{theirs.pid(), with(onManyTopics(theirs.url))})
 }

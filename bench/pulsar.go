@@ -100,6 +100,8 @@ func (b *broker) begin(ctx context.Context) error {
 	})
 }
 
+func (b *broker) pid() int { return b.command.Process.Pid }
+
 func (b *broker) stop() error {
 	if err := b.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
