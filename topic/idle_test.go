@@ -187,3 +187,27 @@ func TestUseWhileUnloading(t *testing.T) {
 		c.next()
 	}
 }
+
+// TestEndMeetsAClosingTopic: an end that waits in a topic when it leaves memory is applied by the next one.
+func TestEndMeetsAClosingTopic(t *testing.T) {
+	w := newWorld(t)
+	id := w.coord.begin()
+	p := w.produce("a")
+	p.send(inTxn(id, message(0, "m")))
+	w.coord.decide(t, id)
+	loaded := w.topics.loaded(parse(t, "a").String())
+	entered, release := make(chan struct{}), make(chan struct{})
+	loaded.ask(func(bool) {
+		close(entered)
+		<-release
+		loaded.shut(errClosing)
+	})
+	<-entered
+	done := make(chan error, 1)
+	w.topics.EndTxn(context.Background(), id, txn.Participant{Topic: loaded.fullName}, txn.Commit, 0, func(err error) { done <- err })
+	close(release)
+	if err := wait(t, done); err != nil {
+		t.Fatal(err)
+	}
+	w.subscribe("a", "s", earliest).want("m")
+}
