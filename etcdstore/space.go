@@ -32,8 +32,8 @@ type Space uint32
 // The states, each refusing more than the one before.
 const (
 	Normal     Space = iota
-	RefuseData       // no messages and acknowledgements
-	RefuseNew        // no new transactions and participants either; ends go on from the reserve
+	RefuseData       // no messages
+	RefuseNew        // no acknowledgements, new transactions and participants either; ends go on from the reserve
 	RefuseEnd        // the reserve is used up: nothing, so that neither quota nor disk is filled to the brim
 )
 

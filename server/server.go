@@ -146,7 +146,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions := s.options.topics()
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
-	topicOptions.Wrote, topicOptions.Admit = s.store.Wrote, s.admitData
+	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
 	s.onClose(s.closeConnections)

@@ -31,10 +31,15 @@ func levelOf(space etcdstore.Space) fsm.SpaceLevel {
 	return fsm.SpaceNormal
 }
 
-// admitData refuses messages and acknowledgements while the store is short of space.
-func (s *Server) admitData() error {
-	if space := s.store.Space(); space != etcdstore.Normal {
-		return fmt.Errorf("%w: the store is short of space (%s); messages are refused until there is more", txn.ErrNotReady, space)
+// admitMessage refuses messages while the store is short of space.
+func (s *Server) admitMessage() error { return s.admit(etcdstore.RefuseData, "messages") }
+
+// admitAck refuses acknowledgements only where new transactions are refused as well: they let messages be deleted.
+func (s *Server) admitAck() error { return s.admit(etcdstore.RefuseNew, "acknowledgements") }
+
+func (s *Server) admit(from etcdstore.Space, what string) error {
+	if space := s.store.Space(); space >= from {
+		return fmt.Errorf("%w: the store is short of space (%s); %s are refused until there is more", txn.ErrNotReady, space, what)
 	}
 	return nil
 }

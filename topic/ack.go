@@ -48,7 +48,7 @@ func (c *consumer) acknowledge(cmd *pulsarproto.CommandAck, done func(error)) {
 		done(nil)
 		return
 	}
-	if admit := c.topic.options.Admit; admit != nil {
+	if admit := c.topic.options.AdmitAck; admit != nil {
 		if err := admit(); err != nil {
 			done(err)
 			return

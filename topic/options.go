@@ -51,8 +51,9 @@ type Options struct {
 	LoadTimeout time.Duration
 	// Wrote, if set, is told the bytes of every write.
 	Wrote func(bytes int)
-	// Admit, if set, is asked before sends and acknowledgements are stored; its error is their answer. Ends are not asked for.
-	Admit func() error
+	// Admit, if set, is asked before sends are stored; its error is their answer. AdmitAck is the same for acknowledgements,
+	// which make room in the end. Nobody is asked for ends.
+	Admit, AdmitAck func() error
 
 	// AllowAutoTopicCreation lets the first use create a topic. Source: broker.conf allowAutoTopicCreation.
 	AllowAutoTopicCreation bool

@@ -68,8 +68,11 @@ func TestProducerRefusals(t *testing.T) {
 
 func TestAdmission(t *testing.T) {
 	full := errors.New("no space")
-	var refuse error
-	w := newWorld(t, func(o *Options) { o.Admit = func() error { return refuse } })
+	var refuse, refuseAck error
+	w := newWorld(t, func(o *Options) {
+		o.Admit = func() error { return refuse }
+		o.AdmitAck = func() error { return refuseAck }
+	})
 	p := w.produce("a")
 	c := w.subscribe("a", "s")
 	id := w.coord.begin()
@@ -79,11 +82,16 @@ func TestAdmission(t *testing.T) {
 	if r := p.receipt(); !errors.Is(r.err, full) {
 		t.Fatalf("send without space: %+v", r)
 	}
+	refuseAck = full
 	if err := c.tryAck(ackOf(pulsarproto.CommandAck_Individual, at)); !errors.Is(err, full) {
 		t.Fatalf("ack without space: %v", err)
 	}
 	w.end(id, txn.Commit, "a", "")
 	c.want("m")
+	refuseAck = nil
+	if err := c.tryAck(ackOf(pulsarproto.CommandAck_Individual, at)); err != nil {
+		t.Fatalf("ack that makes space while messages are refused: %v", err)
+	}
 }
 
 // A message that waited for the write before it is asked for again: there may be no space any more.
