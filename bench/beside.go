@@ -74,21 +74,17 @@ func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 		return []line{leftOut("beside a real Pulsar "+pulsarVersion, pulsarStart+" names no program that starts one")}, nil
 	}
 	var plain, batched, send contest
-	err := inDirectory(func(dir string) error {
-		return withProcess(ctx, s.binary, dir, func(ours *process.Server, _ time.Time) error {
-			err := withBroker(ctx, nil, func(theirs *broker) error {
-				return errors.Join(plain.newEnds(ctx, ours, theirs), send.sends(ctx, ours, theirs))
-			})
-			if err != nil {
-				return err
-			}
-			return withBroker(ctx, []string{"transactionLogBatchedWriteEnabled=true"}, func(theirs *broker) error {
-				return batched.newEnds(ctx, ours, theirs)
-			})
-		})
-	})
-	if err != nil {
-		return nil, err
+	for _, c := range []struct {
+		set []string // of Pulsar
+		run func(context.Context, *process.Server, *broker) error
+	}{
+		{nil, plain.newEnds},
+		{[]string{"transactionLogBatchedWriteEnabled=true"}, batched.newEnds},
+		{nil, send.sends},
+	} {
+		if err := s.contest(ctx, c.set, c.run); err != nil {
+			return nil, err
+		}
 	}
 	const newEnds = "NEW+END, 256 in flight"
 	return []line{
@@ -96,6 +92,15 @@ func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 		batched.line(newEnds, "Pulsar, batched log").ratioAtLeast(2),
 		send.line("NEW+SEND+END, 64 Go clients, 1 topic", "Pulsar, defaults, 64 topics").ratioAtLeast(1.5),
 	}, nil
+}
+
+// contest starts both servers with empty directories.
+func (s *suite) contest(ctx context.Context, set []string, run func(context.Context, *process.Server, *broker) error) error {
+	return inDirectory(func(dir string) error {
+		return withProcess(ctx, s.binary, dir, func(ours *process.Server, _ time.Time) error {
+			return withBroker(ctx, set, func(theirs *broker) error { return run(ctx, ours, theirs) })
+		})
+	})
 }
 
 func (c *contest) newEnds(ctx context.Context, ours *process.Server, theirs *broker) error {
