@@ -21,18 +21,8 @@ func (r request) addPartitionToTxn(cmd *pulsarproto.CommandAddPartitionToTxn) {
 		return
 	}
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
-	done := func(err error) {
-		if err != nil {
-			code, text := r.failure(command, err, false)
-			r.answer(func(b []byte) []byte {
-				return pulsarproto.AppendAddPartitionToTxnError(b, requestID, id.Most, id.Least, code, text)
-			})
-			return
-		}
-		r.answer(func(b []byte) []byte {
-			return pulsarproto.AppendAddPartitionToTxnResponse(b, requestID, id.Most, id.Least)
-		})
-	}
+	done := r.txnAnswer(command, requestID, id, false,
+		pulsarproto.AppendAddPartitionToTxnResponse, pulsarproto.AppendAddPartitionToTxnError)
 	if err := r.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
 		done(err)
 		return
@@ -59,18 +49,8 @@ func (r request) addSubscriptionToTxn(cmd *pulsarproto.CommandAddSubscriptionToT
 		return
 	}
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
-	done := func(err error) {
-		if err != nil {
-			code, text := r.failure(command, err, false)
-			r.answer(func(b []byte) []byte {
-				return pulsarproto.AppendAddSubscriptionToTxnError(b, requestID, id.Most, id.Least, code, text)
-			})
-			return
-		}
-		r.answer(func(b []byte) []byte {
-			return pulsarproto.AppendAddSubscriptionToTxnResponse(b, requestID, id.Most, id.Least)
-		})
-	}
+	done := r.txnAnswer(command, requestID, id, false,
+		pulsarproto.AppendAddSubscriptionToTxnResponse, pulsarproto.AppendAddSubscriptionToTxnError)
 	if err := r.checkTransaction(id.Most, cmd.GetScalable()); err != nil {
 		done(err)
 		return

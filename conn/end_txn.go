@@ -16,16 +16,8 @@ func (r request) endTxn(cmd *pulsarproto.CommandEndTxn, scalable bool) {
 		return
 	}
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
-	done := func(err error) {
-		if err != nil {
-			code, text := r.failure(pulsarproto.BaseCommand_END_TXN, err, named)
-			r.answer(func(b []byte) []byte {
-				return pulsarproto.AppendEndTxnError(b, requestID, id.Most, id.Least, code, text)
-			})
-			return
-		}
-		r.answer(func(b []byte) []byte { return pulsarproto.AppendEndTxnResponse(b, requestID, id.Most, id.Least) })
-	}
+	done := r.txnAnswer(pulsarproto.BaseCommand_END_TXN, requestID, id, named,
+		pulsarproto.AppendEndTxnResponse, pulsarproto.AppendEndTxnError)
 	if err := r.checkTransaction(id.Most, scalable); err != nil {
 		done(err)
 		return

@@ -14,36 +14,11 @@ var errLowWaterMark = &requestError{pulsarproto.ServerError_NotAllowedError, "tx
 //
 // Source: PulsarApi.proto CommandEndTxnOnPartition; ServerCnx.handleEndTxnOnPartition.
 func (r request) endTxnOnPartition(cmd *pulsarproto.CommandEndTxnOnPartition) {
-	requestID := cmd.GetRequestId()
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
-	done := func(err error) {
-		if err != nil {
-			code, text := r.failure(pulsarproto.BaseCommand_END_TXN_ON_PARTITION, err, false)
-			r.answer(func(b []byte) []byte {
-				return pulsarproto.AppendEndTxnOnPartitionError(b, requestID, id.Most, id.Least, code, text)
-			})
-			return
-		}
-		r.answer(func(b []byte) []byte {
-			return pulsarproto.AppendEndTxnOnPartitionResponse(b, requestID, id.Most, id.Least)
-		})
-	}
-	action, err := txnAction(cmd.TxnAction)
-	if err != nil {
-		done(err)
-		return
-	}
-	if cmd.TxnidLeastBitsOfLowWatermark == nil {
-		done(errLowWaterMark)
-		return
-	}
-	topic, err := topicname.Parse(cmd.GetTopic())
-	if err != nil {
-		done(err)
-		return
-	}
-	participant := txn.Participant{Topic: topic.String(), Kind: txn.Partition}
-	r.services.Topics.EndTxn(r.ctx, id, participant, action, cmd.GetTxnidLeastBitsOfLowWatermark(), done)
+	done := r.txnAnswer(pulsarproto.BaseCommand_END_TXN_ON_PARTITION, cmd.GetRequestId(), id, false,
+		pulsarproto.AppendEndTxnOnPartitionResponse, pulsarproto.AppendEndTxnOnPartitionError)
+	participant := txn.Participant{Topic: cmd.GetTopic(), Kind: txn.Partition}
+	r.endTxnOnParticipant(id, participant, cmd.TxnAction, cmd.TxnidLeastBitsOfLowWatermark, done)
 }
 
 // endTxnOnSubscription ends a transaction's acknowledgements on one subscription, for a coordinator elsewhere.
@@ -51,38 +26,33 @@ func (r request) endTxnOnPartition(cmd *pulsarproto.CommandEndTxnOnPartition) {
 //
 // Source: PulsarApi.proto CommandEndTxnOnSubscription; ServerCnx.handleEndTxnOnSubscription.
 func (r request) endTxnOnSubscription(cmd *pulsarproto.CommandEndTxnOnSubscription) {
-	requestID := cmd.GetRequestId()
 	id := txn.ID{Most: cmd.GetTxnidMostBits(), Least: cmd.GetTxnidLeastBits()}
-	done := func(err error) {
-		if err != nil {
-			code, text := r.failure(pulsarproto.BaseCommand_END_TXN_ON_SUBSCRIPTION, err, false)
-			r.answer(func(b []byte) []byte {
-				return pulsarproto.AppendEndTxnOnSubscriptionError(b, requestID, id.Most, id.Least, code, text)
-			})
-			return
-		}
-		r.answer(func(b []byte) []byte {
-			return pulsarproto.AppendEndTxnOnSubscriptionResponse(b, requestID, id.Most, id.Least)
-		})
-	}
-	action, err := txnAction(cmd.TxnAction)
-	if err != nil {
-		done(err)
-		return
-	}
-	if cmd.TxnidLeastBitsOfLowWatermark == nil {
-		done(errLowWaterMark)
-		return
-	}
-	topic, err := topicname.Parse(cmd.GetSubscription().GetTopic())
-	if err != nil {
-		done(err)
-		return
-	}
+	done := r.txnAnswer(pulsarproto.BaseCommand_END_TXN_ON_SUBSCRIPTION, cmd.GetRequestId(), id, false,
+		pulsarproto.AppendEndTxnOnSubscriptionResponse, pulsarproto.AppendEndTxnOnSubscriptionError)
 	participant := txn.Participant{
-		Topic:        topic.String(),
+		Topic:        cmd.GetSubscription().GetTopic(),
 		Subscription: cmd.GetSubscription().GetSubscription(),
 		Kind:         txn.AckedSubscription,
 	}
-	r.services.Topics.EndTxn(r.ctx, id, participant, action, cmd.GetTxnidLeastBitsOfLowWatermark(), done)
+	r.endTxnOnParticipant(id, participant, cmd.TxnAction, cmd.TxnidLeastBitsOfLowWatermark, done)
+}
+
+// endTxnOnParticipant checks what both commands have and passes it on. The topic of participant is as the client spelt it.
+func (r request) endTxnOnParticipant(id txn.ID, participant txn.Participant, asked *pulsarproto.TxnAction, lowWaterMark *uint64, done func(error)) {
+	action, err := txnAction(asked)
+	if err != nil {
+		done(err)
+		return
+	}
+	if lowWaterMark == nil {
+		done(errLowWaterMark)
+		return
+	}
+	topic, err := topicname.Parse(participant.Topic)
+	if err != nil {
+		done(err)
+		return
+	}
+	participant.Topic = topic.String()
+	r.services.Topics.EndTxn(r.ctx, id, participant, action, *lowWaterMark, done)
 }
