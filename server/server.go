@@ -28,7 +28,6 @@ type Server struct {
 	options     Options
 	store       *etcdstore.Store
 	kv          clientv3.KV
-	leader      *etcdleader.Leader
 	group       *coordinator.Group
 	topics      *topic.Topics
 	metrics     *metrics
@@ -56,13 +55,14 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 			return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 		}
 	}
-	return s, s.awaitCoordinators(ctx)
+	s.awaitCoordinators(ctx)
+	return s, nil
 }
 
 // loadWait is how long Start waits for coordinators to load.
 const loadWait = 20 * time.Second
 
-func (s *Server) awaitCoordinators(ctx context.Context) error {
+func (s *Server) awaitCoordinators(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, loadWait)
 	defer cancel()
 	for tc := range s.group.Count() {
@@ -72,7 +72,6 @@ func (s *Server) awaitCoordinators(ctx context.Context) error {
 			s.options.Log.Warn().Err(err).Uint64("tc", tc).Msg("started although a coordinator does not serve yet")
 		}
 	}
-	return nil
 }
 
 func (s *Server) onClose(f func(context.Context) error) { s.closers = append(s.closers, f) }
@@ -139,7 +138,6 @@ func (s *Server) startTopics(_, run context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.leader = leader
 	s.onClose(func(context.Context) error { leader.Close(); return nil })
 
 	registrar := &coordinators{}
