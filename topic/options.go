@@ -9,6 +9,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -64,6 +65,8 @@ type Options struct {
 	AllowAutoSubscriptionCreation bool
 	// LateSend is transactionLateSendPolicy.
 	LateSend Late
+	// Policies says what holds for a topic. It must not block. Default: the zero Policies for every topic.
+	Policies func(topicname.Name) Policies
 	// Retention is how long an entry is kept at least, also if nobody needs it. Default 10 minutes, the time after which
 	// Pulsar may close, and then delete, a ledger. Source: broker.conf managedLedgerMinLedgerRolloverTimeMinutes.
 	Retention time.Duration
@@ -82,6 +85,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Policies == nil {
+		o.Policies = func(topicname.Name) Policies { return Policies{} }
 	}
 	setDefault(&o.MaxTxnOps, 128)
 	setDefault(&o.MaxRequestBytes, 3<<19)
