@@ -17,7 +17,7 @@ import (
 var rows = [][]string{
 	{"txn", "topicname", "pulsarproto", "conf"},
 	{"keyspace", "cnx", "txnlog", "topic/ledger"},
-	{"preserver", "compaction"},
+	{"preserver", "compaction", "authorization"},
 	{"coordinator/fsm", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor"},
 	{"etcdstore"},
 	{"topic", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
