@@ -18,7 +18,7 @@ var rows = [][]string{
 	{"txn", "topicname", "pulsarproto", "conf"},
 	{"keyspace", "cnx", "txnlog", "topic/ledger"},
 	{"preserver", "compaction", "authorization"},
-	{"coordinator/fsm", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor"},
+	{"coordinator/fsm", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey"},
 	{"etcdstore"},
 	{"topic", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
 	{"coordinator", "participant/*"},
@@ -70,7 +70,7 @@ func TestImportsPointDown(t *testing.T) {
 
 // pure are the cores that neither wait nor look around: the same input gives the same output, byte for byte.
 var pure = []string{
-	"coordinator/fsm", "preserver", "compaction", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/ledger",
+	"coordinator/fsm", "preserver", "compaction", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey", "topic/ledger",
 	"txn", "topicname", "keyspace",
 }
 
