@@ -51,8 +51,8 @@ func TestStockFiles(t *testing.T) {
 		unknown     int
 		unsupported []string
 	}{
-		{"broker-4.0.7.good.conf", 390, nil},
-		{"standalone.good.conf", 190, nil},
+		{"broker-4.0.7.good.conf", 350, nil},
+		{"standalone.good.conf", 150, nil},
 		{"proxy.good.conf", 20, []string{"authenticateMetricsEndpoint"}},
 	} {
 		t.Run(test.file, func(t *testing.T) {

@@ -53,6 +53,26 @@ type Config struct {
 	DefaultNumPartitions                 int           `conf:"defaultNumPartitions" default:"1" range:"1,100000" doc:"Partitions of a partitioned topic created on first use."`
 	AllowAutoSubscriptionCreationEnabled bool          `conf:"allowAutoSubscriptionCreation" default:"true" doc:"Subscriptions are created on first use."`
 
+	// Policies of topics, where neither the topic nor its namespace says otherwise.
+	BrokerDeduplicationEnabled          bool          `conf:"brokerDeduplicationEnabled" default:"false" doc:"Deduplicate what producers send again."`
+	TTLDurationDefault                  time.Duration `conf:"ttlDurationDefaultInSeconds" unit:"s" default:"0" range:"0," doc:"Age at which messages count as acknowledged; 0 is never."`
+	DefaultRetentionTimeInMinutes       int           `conf:"defaultRetentionTimeInMinutes" unit:"min" default:"0" range:"-1," doc:"How long acknowledged messages are kept; -1 is for ever."`
+	DefaultRetentionSizeInMB            int           `conf:"defaultRetentionSizeInMB" unit:"MiB" default:"0" range:"-1," doc:"How many acknowledged messages a topic keeps; -1 is without limit."`
+	BacklogQuotaDefaultLimitBytes       int64         `conf:"backlogQuotaDefaultLimitBytes" unit:"bytes" default:"-1" doc:"Largest backlog of a topic; 0 or less is no limit."`
+	BacklogQuotaDefaultLimitSecond      time.Duration `conf:"backlogQuotaDefaultLimitSecond" unit:"s" default:"-1" range:"-2147483648,2147483647" doc:"Greatest age of a backlog; 0 or less is no limit."`
+	BacklogQuotaDefaultRetentionPolicy  string        `conf:"backlogQuotaDefaultRetentionPolicy" default:"producer_request_hold" oneof:"producer_request_hold|producer_exception|consumer_backlog_eviction" doc:"What happens beyond these limits."`
+	SubscriptionExpirationTimeMinutes   int           `conf:"subscriptionExpirationTimeMinutes" unit:"min" default:"0" range:"0," doc:"A subscription without consumers for this long is deleted; 0 is never."`
+	BrokerDeleteInactiveTopicsEnabled   bool          `conf:"brokerDeleteInactiveTopicsEnabled" default:"true" doc:"Delete topics that nobody uses and nobody is subscribed to."`
+	BrokerDeleteInactiveTopicsFrequency time.Duration `conf:"brokerDeleteInactiveTopicsFrequencySeconds" unit:"s" default:"60" range:"1," doc:"How long a topic is unused before it leaves memory and, with the setting above, is deleted."`
+	BrokerDeleteInactiveTopicsMaxAge    time.Duration `conf:"brokerDeleteInactiveTopicsMaxInactiveDurationSeconds" unit:"s" default:"0" range:"0," doc:"How long it is unused before it is deleted; 0 or empty is the setting above."`
+	DelayedDeliveryEnabled              bool          `conf:"delayedDeliveryEnabled" default:"true" doc:"Deliver delayed messages when they are due."`
+	MaxProducersPerTopic                int           `conf:"maxProducersPerTopic" default:"0" range:"0," doc:"Most producers of a topic; 0 is no limit."`
+	MaxConsumersPerTopic                int           `conf:"maxConsumersPerTopic" default:"0" range:"0," doc:"Most consumers of a topic; 0 is no limit."`
+	MaxConsumersPerSubscription         int           `conf:"maxConsumersPerSubscription" default:"0" range:"0," doc:"Most consumers of a subscription; 0 is no limit."`
+	MaxSubscriptionsPerTopic            int           `conf:"maxSubscriptionsPerTopic" default:"0" range:"0," doc:"Most subscriptions of a topic; 0 is no limit."`
+	CompactionThreshold                 int64         `conf:"brokerServiceCompactionThresholdInBytes" unit:"bytes" default:"0" range:"0," doc:"Backlog of a topic's compaction at which it starts by itself; 0 is never."`
+	SchemaCompatibilityStrategy         string        `conf:"schemaCompatibilityStrategy" default:"FULL" oneof:"UNDEFINED|ALWAYS_INCOMPATIBLE|ALWAYS_COMPATIBLE|BACKWARD|FORWARD|FULL|BACKWARD_TRANSITIVE|FORWARD_TRANSITIVE|FULL_TRANSITIVE" doc:"What a new schema of a topic is held against."`
+
 	// The store.
 	EtcdQuotaBytes int64 `conf:"etcdQuotaBytes" unit:"bytes" default:"8589934592" range:"67108864," doc:"Bytes that the embedded store may use on disk. Data is refused first, then new transactions; ends go on from a reserve."`
 }

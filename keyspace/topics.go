@@ -10,6 +10,8 @@ import (
 //
 //	topics/tenant/<tenant>                              a tenant
 //	topics/namespace/<tenant>/<namespace>               a namespace
+//	topics/cluster/<cluster>                            a cluster
+//	topics/policies/<domain>/<tenant>/<namespace>/<topic>     policies of one topic
 //	topics/partitioned/<domain>/<tenant>/<namespace>/<topic>  number of partitions of a partitioned topic, decimal
 //	topics/name/<domain>/<tenant>/<namespace>/<topic>   a topic or a partition; its create revision is the topic's id
 //	topics/data/<id>/...                                see Topic
@@ -23,14 +25,36 @@ func (s Space) TenantPrefix() string { return s.Topics() + "tenant/" }
 // Tenant is the key of a tenant.
 func (s Space) Tenant(tenant string) string { return s.TenantPrefix() + url.PathEscape(tenant) }
 
+// AllNamespacesPrefix is the prefix of the namespaces of all tenants.
+func (s Space) AllNamespacesPrefix() string { return s.Topics() + "namespace/" }
+
 // NamespacePrefix is the prefix of the namespaces of a tenant.
 func (s Space) NamespacePrefix(tenant string) string {
-	return s.Topics() + "namespace/" + url.PathEscape(tenant) + "/"
+	return s.AllNamespacesPrefix() + url.PathEscape(tenant) + "/"
 }
 
 // Namespace is the key of a namespace. namespace is its local part.
 func (s Space) Namespace(tenant, namespace string) string {
 	return s.NamespacePrefix(tenant) + url.PathEscape(namespace)
+}
+
+// ClusterPrefix is the prefix of all clusters.
+func (s Space) ClusterPrefix() string { return s.Topics() + "cluster/" }
+
+// Cluster is the key of a cluster.
+func (s Space) Cluster(cluster string) string { return s.ClusterPrefix() + url.PathEscape(cluster) }
+
+// PoliciesPrefix is the prefix of the policies of all topics.
+func (s Space) PoliciesPrefix() string { return s.Topics() + "policies/" }
+
+// NamespacePoliciesPrefix is the prefix of the policies of the topics of a namespace.
+func (s Space) NamespacePoliciesPrefix(domain, tenant, namespace string) string {
+	return s.PoliciesPrefix() + namesPath(domain, tenant, namespace)
+}
+
+// Policies is the key of the policies of a topic.
+func (s Space) Policies(domain, tenant, namespace, topic string) string {
+	return s.NamespacePoliciesPrefix(domain, tenant, namespace) + url.PathEscape(topic)
 }
 
 // PartitionedPrefix is the prefix of the partitioned topics of a namespace.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -115,6 +116,7 @@ func (o *Options) topics() topic.Options {
 		AllowAutoTopicCreation:        c.AllowAutoTopicCreation,
 		AllowAutoSubscriptionCreation: c.AllowAutoSubscriptionCreationEnabled,
 	}
+	options.IdleUnload = c.BrokerDeleteInactiveTopicsFrequency
 	if c.AllowAutoTopicCreationType == "partitioned" {
 		options.AutoPartitions = c.DefaultNumPartitions
 	}
@@ -122,6 +124,29 @@ func (o *Options) topics() topic.Options {
 		options.LateSend = topic.LateDrop
 	}
 	return options
+}
+
+// policies are those of every topic for which nothing else is said.
+func (o *Options) policies() topic.Policies {
+	c := o.Config
+	return topic.Policies{
+		Deduplication:               c.BrokerDeduplicationEnabled,
+		MessageTTL:                  c.TTLDurationDefault,
+		RetentionTime:               minutes(int64(c.DefaultRetentionTimeInMinutes)),
+		RetentionBytes:              megabytes(int64(c.DefaultRetentionSizeInMB)),
+		BacklogBytes:                c.BacklogQuotaDefaultLimitBytes,
+		BacklogAge:                  c.BacklogQuotaDefaultLimitSecond,
+		BacklogPolicy:               backlogPolicies[c.BacklogQuotaDefaultRetentionPolicy],
+		SubscriptionExpiration:      minutes(int64(c.SubscriptionExpirationTimeMinutes)),
+		DeleteInactive:              c.BrokerDeleteInactiveTopicsEnabled,
+		InactiveAfter:               cmp.Or(c.BrokerDeleteInactiveTopicsMaxAge, c.BrokerDeleteInactiveTopicsFrequency),
+		DelayedDelivery:             c.DelayedDeliveryEnabled,
+		MaxProducers:                c.MaxProducersPerTopic,
+		MaxConsumers:                c.MaxConsumersPerTopic,
+		MaxSubscriptions:            c.MaxSubscriptionsPerTopic,
+		MaxConsumersPerSubscription: c.MaxConsumersPerSubscription,
+		CompactionThreshold:         c.CompactionThreshold,
+	}
 }
 
 // listen opens a port of bindAddress.

@@ -19,27 +19,31 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
 	"github.com/pulsar-tc/pulsar-tc/lookup"
 	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
+	"github.com/pulsar-tc/pulsar-tc/resources"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
 )
 
 // Server is a running pulsar-tc.
 type Server struct {
-	options     Options
-	store       *etcdstore.Store
-	kv          clientv3.KV
-	group       *coordinator.Group
-	topics      *topic.Topics
-	metrics     *metrics
-	connections *conn.Server
-	binary, web net.Listener
-	http        *http.Server
-	binaryURL   string
-	webURL      string
-	failed      chan error
-	stop        context.CancelFunc // of everything but the store
-	tasks       sync.WaitGroup
-	closers     []func(context.Context) error // in order of start
+	options   Options
+	store     *etcdstore.Store
+	kv        clientv3.KV
+	group     *coordinator.Group
+	resources *resources.Resources
+	// brokerPolicies hold where neither a topic nor its namespace says otherwise.
+	brokerPolicies topic.Policies
+	topics         *topic.Topics
+	metrics        *metrics
+	connections    *conn.Server
+	binary, web    net.Listener
+	http           *http.Server
+	binaryURL      string
+	webURL         string
+	failed         chan error
+	stop           context.CancelFunc // of everything but the store
+	tasks          sync.WaitGroup
+	closers        []func(context.Context) error // in order of start
 }
 
 // Start opens the ports and the store and returns when every coordinator serves, or after loadWait when some still load:
@@ -49,7 +53,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	run, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	for _, part := range []func(context.Context, context.Context) error{
-		s.openPorts, s.openStore, s.startTopics, s.serveBinary, s.serveWeb,
+		s.openPorts, s.openStore, s.openResources, s.startTopics, s.serveBinary, s.serveWeb,
 	} {
 		if err := part(ctx, run); err != nil {
 			return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -126,6 +130,19 @@ func (s *Server) openStore(ctx, run context.Context) error {
 	return nil
 }
 
+// openResources reads tenants, namespaces and policies, which topics and permissions rest on.
+func (s *Server) openResources(ctx, _ context.Context) error {
+	opened, err := resources.Open(ctx, resources.Options{
+		KV: s.kv, Watcher: s.store.Client(), Keys: s.options.space(), Log: s.options.Log, Cluster: s.options.Config.ClusterName,
+	})
+	if err != nil {
+		return err
+	}
+	s.resources, s.brokerPolicies = opened, s.options.policies()
+	s.onClose(func(context.Context) error { opened.Close(); return nil })
+	return nil
+}
+
 // leadership is that of the only process that may write to the store. Nobody waits for its lease: whoever gets the lock of
 // the data directory next takes over at once. A short one would only end terms of a machine that stands still for a moment.
 var leadership = etcdleader.Options{Exclusive: true, Lease: time.Minute}
@@ -144,6 +161,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions := s.options.topics()
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
+	topicOptions.Policies = s.topicPolicies
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
@@ -209,7 +227,7 @@ func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ct
 
 func (s *Server) serveBinary(_, _ context.Context) error {
 	where, err := lookup.New(lookup.Options{
-		ServiceURL: s.binaryURL, ProxyThroughServiceURL: true, NamespaceExists: s.topics.NamespaceExists,
+		ServiceURL: s.binaryURL, ProxyThroughServiceURL: true, NamespaceExists: s.namespaceExists,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,238 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, store *etcdstore.Store) *Resources {
+	t.Helper()
+	r, err := Open(t.Context(), Options{
+		KV: store.Client(), Watcher: store.Client(), Keys: etcdtest.Space, Cluster: "here", Log: zerolog.New(zerolog.NewTestWriter(t)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+func check(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+var topicA = topicname.Name{Domain: topicname.Persistent, Tenant: "t", Namespace: "ns", Local: "a/%2F.."}
+
+func TestTenantsAndNamespaces(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	r, ctx := open(t, store), t.Context()
+	if got := r.Tenants(); !slices.Equal(got, []string{"public", "pulsar"}) {
+		t.Errorf("tenants at the start: %q", got)
+	}
+	if !r.NamespaceExists("public/default") || !r.NamespaceExists("pulsar/system") || r.NamespaceExists("public/other") {
+		t.Error("namespaces at the start")
+	}
+	check(t, "namespace without tenant", r.CreateNamespace(ctx, "t/ns", nil), ErrTenantNotFound)
+	check(t, "create tenant", r.CreateTenant(ctx, "t", Document{"adminRoles": []byte(`["boss"]`), "unknown": []byte(`7`)}), nil)
+	check(t, "create tenant again", r.CreateTenant(ctx, "t", nil), ErrTenantExists)
+	check(t, "create namespace", r.CreateNamespace(ctx, "t/ns", nil), nil)
+	check(t, "create namespace again", r.CreateNamespace(ctx, "t/ns", nil), ErrNamespaceExists)
+	check(t, "delete tenant with namespaces", r.DeleteTenant(ctx, "t"), ErrTenantNotEmpty)
+	name := etcdtest.Space.TopicName(topicname.Persistent, "t", "ns", "a")
+	if _, err := store.Client().Put(ctx, name, "1"); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "delete namespace with topics", r.DeleteNamespace(ctx, "t/ns"), ErrNamespaceNotEmpty)
+	if _, err := store.Client().Delete(ctx, name); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "policies of a topic", r.UpdateTopic(ctx, topicA, func(d Document) error { return d.Set("max_producers_per_topic", 3) }), nil)
+	if p := r.Topic(topicA.WithPartition(2)); p == nil || *p.MaxProducers != 3 {
+		t.Errorf("policies of a partition: %+v", p)
+	}
+
+	again := open(t, store) // a restart
+	if got := again.Tenant("t"); got == nil || !slices.Equal(got.AdminRoles, []string{"boss"}) || string(got.Document["unknown"]) != "7" {
+		t.Errorf("tenant after a restart: %+v", got)
+	}
+	if p := again.Topic(topicA); p == nil || *p.MaxProducers != 3 {
+		t.Errorf("policies of a topic after a restart: %+v", p)
+	}
+	check(t, "delete namespace", r.DeleteNamespace(ctx, "t/ns"), nil)
+	if r.Topic(topicA) != nil {
+		t.Error("policies of a topic outlive its namespace")
+	}
+	check(t, "delete namespace again", r.DeleteNamespace(ctx, "t/ns"), ErrNamespaceNotFound)
+	check(t, "delete tenant", r.DeleteTenant(ctx, "t"), nil)
+	check(t, "delete tenant again", r.DeleteTenant(ctx, "t"), ErrTenantNotFound)
+	eventually(t, "another process does not see the deletions", func() bool {
+		return again.Tenant("t") == nil && again.Topic(topicA) == nil && !again.NamespaceExists("t/ns")
+	})
+}
+
+// Values that an earlier version stored are empty objects; a value that nobody can read stops the start.
+func TestStoredValues(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	for _, key := range []string{etcdtest.Space.Tenant("old"), etcdtest.Space.Namespace("old", "ns")} {
+		if _, err := store.Client().Put(t.Context(), key, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := open(t, store)
+	if r.Tenant("old") == nil || !r.NamespaceExists("old/ns") {
+		t.Error("values of an earlier version are not read")
+	}
+	check(t, "update", r.UpdateNamespace(t.Context(), "old/ns", func(d Document) error { return d.Set("message_ttl_in_seconds", 5) }), nil)
+	if p := r.Namespace("old/ns"); p == nil || *p.MessageTTLSeconds != 5 {
+		t.Errorf("updated: %+v", p)
+	}
+	if _, err := store.Client().Put(t.Context(), etcdtest.Space.Tenant("bad"), "{"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Options{KV: store.Client(), Watcher: store.Client(), Keys: etcdtest.Space}); err == nil {
+		t.Error("opened with a corrupt value")
+	}
+}
+
+// Changes that meet are all kept, and a bad one changes nothing.
+func TestUpdatesMeet(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	first, second := open(t, store), open(t, store)
+	var all sync.WaitGroup
+	for i, r := range []*Resources{first, second, first, second} {
+		all.Go(func() {
+			name := string(rune('a' + i))
+			if err := r.UpdateNamespace(context.Background(), "public/default", func(d Document) error { return d.Set(name, i) }); err != nil {
+				t.Error(err)
+			}
+			if r.Namespace("public/default").Document[name] == nil {
+				t.Errorf("the change of %s is not in memory when the call returns", name)
+			}
+		})
+	}
+	all.Wait()
+	for _, r := range []*Resources{first, second} {
+		eventually(t, "changes are lost", func() bool { return len(r.Namespace("public/default").Document) == 4 })
+	}
+	var refusal *Error
+	err := first.UpdateNamespace(t.Context(), "public/default", func(d Document) error { return d.Set("max_producers_per_topic", "x") })
+	if !errors.As(err, &refusal) || refusal.Kind != Invalid || len(first.Namespace("public/default").Document) != 4 {
+		t.Errorf("a bad value: %v, %s", err, first.Namespace("public/default").Document)
+	}
+	check(t, "unknown namespace", first.UpdateNamespace(t.Context(), "public/x", func(Document) error { return nil }), ErrNamespaceNotFound)
+	check(t, "unknown tenant", first.UpdateNamespace(t.Context(), "x/x", func(Document) error { return nil }), ErrTenantNotFound)
+}
+
+// An event of the watch never replaces what came later, in whatever order both arrive.
+func TestOldEventsChangeNothing(t *testing.T) {
+	one, two := &Tenant{}, &Tenant{}
+	table := newTable("", parseTenant)
+	table.wrote("x", two, 7)
+	table.saw("x", one, 5)
+	if table.get("x") != two {
+		t.Error("an older event replaced a write")
+	}
+	table.wrote("x", nil, 9)
+	table.saw("x", two, 7)
+	if table.get("x") != nil {
+		t.Error("an older event brought a deleted value back")
+	}
+	table.saw("x", nil, 9)
+	if len(table.entries) != 0 {
+		t.Errorf("left over: %v", table.entries)
+	}
+	table.wrote("x", one, 8) // the watch has told of this one and of its deletion
+	if table.get("x") != nil {
+		t.Error("a write that the watch has overtaken came back")
+	}
+}
+
+// After a compaction that the watch did not survive everything is read again.
+func TestWatchGap(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	r := open(t, store)
+	client := store.Client()
+	revision, err := r.tenants.load(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last int64
+	for _, tenant := range []string{"a", "b"} {
+		put, err := client.Put(t.Context(), etcdtest.Space.Tenant(tenant), "{}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = put.Header.Revision
+	}
+	if _, err := client.Compact(t.Context(), last, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+	late := newTable(etcdtest.Space.TenantPrefix(), parseTenant)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var task sync.WaitGroup
+	task.Go(func() { late.follow(ctx, client, client, revision-1, zerolog.Nop()) })
+	eventually(t, "the gap was not read again", func() bool { return late.get("a") != nil && late.get("b") != nil })
+	cancel()
+	task.Wait()
+}
+
+func TestNumber(t *testing.T) {
+	for text, want := range map[string]Number{`12`: 12, `"12"`: 12, `-1`: -1, `3.0`: 3, `"7.0"`: 7} {
+		var got Number
+		if err := got.UnmarshalJSON([]byte(text)); err != nil || got != want {
+			t.Errorf("%s: %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{`"x"`, `1.5`, `""`, `{}`, `99999999999999999999999`} {
+		var got Number
+		if err := got.UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}
+
+func FuzzPolicies(f *testing.F) {
+	f.Add([]byte(`{"backlog_quota_map":{"destination_storage":{"limit":"10","policy":"producer_exception"}},"x":[1]}`))
+	f.Add([]byte(`1`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		first, err := parsePolicies(text)
+		if err != nil {
+			return
+		}
+		again, err := first.Document.encode()
+		if err != nil {
+			return
+		}
+		if _, err := parsePolicies(again); err != nil {
+			t.Errorf("%s was read, its encoding %s is not: %v", text, again, err)
+		}
+	})
+}
