@@ -171,14 +171,14 @@ func (ts *Topics) CreatePartitioned(ctx context.Context, name topicname.Name, pa
 	return 0, fmt.Errorf("%w: %s is a topic without partitions", txn.ErrNotAllowed, name)
 }
 
-// TopicsOfNamespace implements conn.Topics.
+// TopicsOfNamespace implements conn.Topics. A namespace that does not exist has no topics, as in Pulsar.
 func (ts *Topics) TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error) {
 	exists, err := ts.NamespaceExists(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	if !exists {
-		return nil, ErrNamespaceNotFound
+		return nil, nil
 	}
 	if mode == pulsarproto.CommandGetTopicsOfNamespace_NON_PERSISTENT {
 		return nil, nil

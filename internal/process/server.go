@@ -20,6 +20,8 @@ type Options struct {
 	DataDir string
 	// Port and WebPort are those of the binary protocol and of HTTP; 0 takes a free one.
 	Port, WebPort int
+	// ConfigFile, if not empty, is a broker.conf.
+	ConfigFile string
 	// Set are settings, key=value.
 	Set []string
 	// Environ is added to this process's environment.
@@ -53,6 +55,9 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	arguments := []string{
 		"standalone", "--data-dir", options.DataDir,
 		"--set", fmt.Sprintf("brokerServicePort=%d", options.Port), "--set", fmt.Sprintf("webServicePort=%d", options.WebPort),
+	}
+	if options.ConfigFile != "" {
+		arguments = append(arguments, "--config", options.ConfigFile)
 	}
 	for _, setting := range options.Set {
 		arguments = append(arguments, "--set", setting)

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// report counts what became of the tests of each group.
+type report struct {
+	verbose  bool
+	known    map[string]string
+	lines    []string // one per group
+	failures []string
+	alone    []string
+	short    []string // groups below their floor
+}
+
+func newReport(verbose bool) *report { return &report{verbose: verbose, known: known()} }
+
+func (r *report) add(g group, tests []test, results map[string]result) {
+	counted, passed, excused := 0, 0, 0
+	var seconds float64
+	for _, t := range tests {
+		result := results[t.name]
+		seconds += result.seconds
+		if t.alone {
+			r.alone = append(r.alone, t.name)
+		} else {
+			counted++
+		}
+		switch {
+		case result.passed && !t.alone:
+			passed++
+		case !result.passed:
+			reason, excusable := r.known[t.name]
+			if excusable && !t.alone {
+				excused++
+			}
+			r.failures = append(r.failures, r.failure(g, t, result, reason))
+		}
+	}
+	line := fmt.Sprintf("%-12s %3d of %3d passed, %6.1f s", g.title, passed, counted, seconds)
+	if counted-passed-excused > g.mayFail {
+		line += fmt.Sprintf("   BELOW THE FLOOR: %d may fail", g.mayFail)
+		r.short = append(r.short, g.title)
+	}
+	r.lines = append(r.lines, line)
+}
+
+func (r *report) failure(g group, t test, result result, reason string) string {
+	if reason == "" {
+		reason = firstComplaint(result.output)
+	}
+	text := fmt.Sprintf("%-12s %s: %s", g.title, t.name, reason)
+	if r.verbose {
+		text += "\n" + result.output
+	}
+	return text
+}
+
+// firstComplaint is the first thing that a failed test says about its failure.
+func firstComplaint(output string) string {
+	for _, mark := range []string{"Error:", "panic:", "_test.go:", "the process of the tests"} {
+		if i := strings.Index(output, mark); i >= 0 {
+			rest := strings.Fields(output[i:])
+			return strings.Join(rest[:min(len(rest), 30)], " ")
+		}
+	}
+	return "it says nothing"
+}
+
+// print returns the exit code. partial: only some tests were asked for, so every one of them counts.
+func (r *report) print(partial bool) int {
+	fmt.Println("-- conformance of", module)
+	fmt.Println(strings.Join(r.lines, "\n"))
+	if len(r.failures) > 0 {
+		fmt.Printf("-- not passed: %d\n%s\n", len(r.failures), strings.Join(r.failures, "\n"))
+	}
+	if len(r.alone) > 0 {
+		sort.Strings(r.alone)
+		fmt.Printf("-- run but not counted, because they pass with no server: %s\n", strings.Join(r.alone, ", "))
+	}
+	if len(r.short) > 0 || partial && len(r.failures) > 0 {
+		return 1
+	}
+	return 0
+}
