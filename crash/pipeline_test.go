@@ -86,7 +86,9 @@ func (p *pipeline) kill(ctx context.Context) {
 	}
 }
 
-func pipelineTopic(stage int) string { return fmt.Sprintf("persistent://public/default/stage-%d", stage) }
+func pipelineTopic(stage int) string {
+	return fmt.Sprintf("persistent://public/default/stage-%d", stage)
+}
 
 // stage moves all messages, one session of the client after the other: a session ends with the first failure.
 func (p *pipeline) stage(ctx context.Context, stage int, batch func(context.Context, *pipelineSession) error) {
