@@ -8,6 +8,7 @@
 //	  tc/<id>/next                             upper bound (exclusive) of the ids that may have been used, decimal
 //	  tc/<id>/log/<index>                      one group commit of log records
 //	  tc/<id>/open/<least>/<participant hash>  exists from ADD until the decision
+//	  schemas/...                              the schemas of topics; TopicSchemas documents them
 //	  topics/...                               the embedded topics; Space.Topics and Topic document them
 //
 // Numbers inside keys are fixed-width hex, so that key order is number order.

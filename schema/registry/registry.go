@@ -1,0 +1,128 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/schema"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Registry is the schemas of all topics. A topic may be named by one of its partitions. Errors of its methods beside those
+// of ctx and of package schema: txn.ErrNotReady where the store did not answer, *txn.CorruptError.
+type Registry struct {
+	options Options
+	checks  chan struct{} // a token for each schema that is being parsed and compared
+}
+
+// maxChecks bounds the schemas that are parsed at once: a definition takes many times its size then.
+const maxChecks = 2
+
+// New returns the registry of what is stored under options.Keys.
+func New(options Options) *Registry {
+	return &Registry{options: options.withDefaults(), checks: make(chan struct{}, maxChecks)}
+}
+
+func (r *Registry) keys(topic topicname.Name) keyspace.Schemas {
+	return r.options.Keys.TopicSchemas(topic.Tenant, topic.Namespace, topic.Base().Local)
+}
+
+// Latest returns the last version; found is false if the topic has none.
+func (r *Registry) Latest(ctx context.Context, topic topicname.Name) (v schema.Version, found bool, err error) {
+	keys := r.keys(topic)
+	for {
+		h, err := r.head(ctx, keys)
+		if err != nil || h.live == h.next {
+			return v, false, err
+		}
+		if v, found, err = r.version(ctx, keys, h.next-1); err != nil || found {
+			return v, found, err
+		}
+	}
+}
+
+// At returns a version; found is false if it never was or is deleted.
+func (r *Registry) At(ctx context.Context, topic topicname.Name, number uint64) (v schema.Version, found bool, err error) {
+	return r.version(ctx, r.keys(topic), number)
+}
+
+// maxAllBytes bounds what All returns.
+const maxAllBytes = 64 << 20
+
+// All returns the versions in order. Errors: txn.ErrTooManyRequests if they have more than 64 MiB.
+func (r *Registry) All(ctx context.Context, topic topicname.Name) ([]schema.Version, error) {
+	var all []schema.Version
+	keys, bytes := r.keys(topic), 0
+	h, err := r.head(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for number := h.live; number < h.next; number++ {
+		v, found, err := r.version(ctx, keys, number)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		if bytes += len(v.Data); bytes > maxAllBytes {
+			return nil, fmt.Errorf("%w: the schemas of %s have more than %d bytes", txn.ErrTooManyRequests, topic, maxAllBytes)
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// Find returns the number of the version that is the same as s. Errors: *schema.InvalidError.
+func (r *Registry) Find(ctx context.Context, topic topicname.Name, s schema.Schema) (number uint64, found bool, err error) {
+	if err := r.beginCheck(ctx, s); err != nil {
+		return 0, false, err
+	}
+	defer r.endCheck()
+	c, err := r.compare(ctx, topic, s, question{strategy: schema.AlwaysCompatible, same: true})
+	return c.number, c.found, err
+}
+
+// CheckCompatibility reports whether Put would store s, and by which strategy. Errors: *schema.InvalidError,
+// *schema.IncompatibleError.
+func (r *Registry) CheckCompatibility(ctx context.Context, topic topicname.Name, s schema.Schema) (schema.Strategy, error) {
+	strategy := r.policy(topic).Strategy
+	if err := r.beginCheck(ctx, s); err != nil {
+		return strategy, err
+	}
+	defer r.endCheck()
+	c, err := r.compare(ctx, topic, s, question{strategy: strategy, all: strategy.Transitive(), same: true})
+	if err != nil || c.found {
+		return strategy, err
+	}
+	return strategy, c.refusal
+}
+
+func (r *Registry) policy(topic topicname.Name) Policy {
+	p := r.options.Policy(topic)
+	if p.Strategy == schema.Undefined || p.Strategy == "" {
+		p.Strategy = schema.Full
+	}
+	return p
+}
+
+// beginCheck validates s and lets it be compared until endCheck, if it returns nil. Errors: *schema.InvalidError.
+func (r *Registry) beginCheck(ctx context.Context, s schema.Schema) error {
+	if size := len(schema.Encode(schema.Version{Schema: s})); size > r.options.MaxBytes {
+		return &schema.InvalidError{Reason: fmt.Sprintf("the schema has %d bytes with its properties, more than %d", size, r.options.MaxBytes)}
+	}
+	select {
+	case r.checks <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("check a schema: %w", context.Cause(ctx))
+	}
+	if err := schema.Validate(s); err != nil {
+		r.endCheck()
+		return err
+	}
+	return nil
+}
+
+func (r *Registry) endCheck() { <-r.checks }
