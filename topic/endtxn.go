@@ -31,7 +31,7 @@ func (ts *Topics) EndTxn(ctx context.Context, id txn.ID, participant txn.Partici
 		done(fmt.Errorf("%w: %w", txn.ErrInvalidTopicName, err))
 		return
 	}
-	if name.Domain != topicname.Persistent || name.TransactionInternal() {
+	if name.Domain == topicname.NonPersistent || name.TransactionInternal() {
 		done(nil)
 		return
 	}

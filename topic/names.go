@@ -17,7 +17,7 @@ import (
 
 // check refuses names that no topic here can have.
 func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
-	if name.Domain != topicname.Persistent {
+	if name.Domain != topicname.Persistent && name.Domain != topicname.Segment {
 		return fmt.Errorf("%w: %s topics are not supported: %s", txn.ErrNotAllowed, name.Domain, name)
 	}
 	if name.TransactionInternal() {
@@ -131,7 +131,7 @@ func (ts *Topics) PartitionCount(ctx context.Context, name topicname.Name, creat
 	if err != nil || partitions > 0 {
 		return partitions, err
 	}
-	if create && (ts.options.AutoPartitions == 0 || !ts.options.AllowAutoTopicCreation || name.Partition() >= 0 || name.TransactionInternal()) {
+	if create && (ts.options.AutoPartitions == 0 || name.Domain == topicname.Segment || !ts.options.AllowAutoTopicCreation || name.Partition() >= 0 || name.TransactionInternal()) {
 		return 0, nil
 	}
 	exists, err = ts.TopicExists(ctx, name)
@@ -150,7 +150,7 @@ func (ts *Topics) CreatePartitioned(ctx context.Context, name topicname.Name, pa
 	if err := ts.check(ctx, name); err != nil {
 		return 0, err
 	}
-	if partitions <= 0 || name.Partition() >= 0 {
+	if partitions <= 0 || name.Partition() >= 0 || name.Domain == topicname.Segment {
 		return 0, fmt.Errorf("%w: %d partitions of %s", txn.ErrNotAllowed, partitions, name)
 	}
 	key := ts.partitionedKey(name)

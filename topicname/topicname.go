@@ -77,6 +77,9 @@ func Parse(text string) (Name, error) {
 	if strings.TrimSpace(n.Local) == "" {
 		return Name{}, &Error{text, "the topic part is blank"}
 	}
+	if domain == Segment && !isSegment(n.Local) {
+		return Name{}, &Error{text, "want segment://<tenant>/<namespace>/<topic>/<first hash>-<last hash>-<segment id>, hashes of four hex digits"}
+	}
 	if domain != Segment && strings.Contains(n.Local, "/") {
 		return Name{}, &Error{text, "too many slashes"}
 	}
@@ -86,6 +89,14 @@ func Parse(text string) (Name, error) {
 		}
 	}
 	return n, nil
+}
+
+// segment is the local part of a segment of a scalable topic: its range of hashes and its number. Source: PIP-460.
+var segment = regexp.MustCompile(`^[^/]+/([0-9a-f]{4})-([0-9a-f]{4})-[0-9]{1,19}$`)
+
+func isSegment(local string) bool {
+	hashes := segment.FindStringSubmatch(local)
+	return hashes != nil && hashes[1] <= hashes[2]
 }
 
 // String returns the full name.

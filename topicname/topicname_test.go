@@ -24,6 +24,8 @@ func TestParse(t *testing.T) {
 		"", "t/orders", "a/b/c/d", "foo://t/n/x", "persistent://t/n", "persistent://t/n/", "persistent://t/n/  ",
 		"persistent://t/c/n/x", "persistent:///n/x", "persistent://t x/n/y", "persistent://t/n/a\x00b", "persistent://t/n/a\nb",
 		"persistent://t/n/" + strings.Repeat("x", MaxBytes),
+		"segment://t/n/topic", "segment://t/n/topic/0000-ffff", "segment://t/n/topic/0-ffff-1", "segment://t/n/topic/0000-FFFF-1",
+		"segment://t/n/topic/ffff-0000-1", "segment://t/n/a/b/0000-ffff-1", "segment://t/n/topic/0000-ffff--1",
 	} {
 		if got, err := Parse(text); err == nil {
 			t.Errorf("%q is taken for %v", text, got)
