@@ -43,6 +43,8 @@ type Producer interface {
 
 // ProducerClient is the connection's end of a producer. Methods never block.
 type ProducerClient interface {
+	// Queued tells, at most once and before Topics.Produce returns, that the producer waits to become exclusive.
+	Queued(info ProducerInfo)
 	Receipt(sequenceID, highestSequenceID, ledgerID, entryID uint64)
 	SendError(sequenceID uint64, err error)
 	// Disconnect sends CLOSE_PRODUCER: the client looks up again and reconnects. The topic has detached the producer or

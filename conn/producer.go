@@ -21,6 +21,8 @@ const (
 // producer is the connection's end of a producer.
 type producer struct {
 	session *session
+	request request // of the attaching, and its id
+	asked   uint64
 	id      uint64
 	cancel  context.CancelFunc // of the attaching
 	settled chan struct{}      // closed when the attaching has succeeded or failed
@@ -29,6 +31,8 @@ type producer struct {
 	state attachment
 	topic Producer // nil unless the attaching succeeded
 	info  ProducerInfo
+	// queued tells that the request has had its first answer: the producer waits to become exclusive.
+	queued bool
 
 	// Guarded by outbox.mu.
 	unanswered sizes // of the frames of sends
@@ -67,7 +71,7 @@ func (r request) addProducer(id, requestID uint64) *producer {
 		}
 		return nil
 	}
-	p := &producer{session: r.session, id: id, settled: make(chan struct{})}
+	p := &producer{session: r.session, request: r, asked: requestID, id: id, settled: make(chan struct{})}
 	if r.producers == nil {
 		r.producers = make(map[uint64]*producer)
 	}
@@ -93,25 +97,29 @@ func (r request) attachProducer(ctx context.Context, p *producer, name topicname
 	defer close(p.settled)
 	topic, info, err := r.services.Topics.Produce(ctx, name, r.caller, cmd, p)
 	if err == nil {
-		err = r.producerAttached(cmd.GetRequestId(), p, topic, info)
+		err = r.producerAttached(p, topic, info)
 	} else {
 		r.forgetProducer(p)
 	}
 	if err != nil {
 		r.out.detachProducer(p)
-		r.fail(pulsarproto.BaseCommand_PRODUCER, cmd.GetRequestId(), err)
+		r.failProducer(p, err)
 	}
 }
 
 // producerAttached answers the request, unless the producer was closed or disconnected meanwhile. It holds mu from the
 // new state to the answer, so that CLOSE_PRODUCER cannot come before PRODUCER_SUCCESS.
-func (r request) producerAttached(requestID uint64, p *producer, topic Producer, info ProducerInfo) error {
+func (r request) producerAttached(p *producer, topic Producer, info ProducerInfo) error {
 	r.mu.Lock()
 	state := p.state
 	switch state {
 	case attaching:
 		p.topic, p.info, p.state = topic, info, attached
-		r.answerProducer(requestID, p)
+		if p.queued {
+			r.out.queue(producerSuccess(p.asked, info))
+		} else {
+			r.answerProducer(p.asked, p)
+		}
 	case detaching:
 		p.topic = topic
 	case lost:
@@ -136,19 +144,50 @@ func (s *session) forgetProducer(p *producer) {
 	}
 }
 
+// failProducer answers the request of p with an ERROR frame. One that had its first answer is counted no more.
+func (r request) failProducer(p *producer, err error) {
+	r.mu.Lock()
+	queued := p.queued
+	r.mu.Unlock()
+	if !queued {
+		r.fail(pulsarproto.BaseCommand_PRODUCER, p.asked, err)
+		return
+	}
+	code, text := r.failure(pulsarproto.BaseCommand_PRODUCER, err, false)
+	r.out.queue(func(b []byte) []byte { return pulsarproto.AppendError(b, p.asked, code, text) })
+}
+
+// Queued implements ProducerClient: the first answer tells that the producer is not ready, and a second one with the same request
+// id follows when it is. A client may wait for it as long as it likes, so the request is not counted meanwhile.
+//
+// Source: ServerCnx.buildProducerAndAddTopic, producerQueuedFuture.
+func (p *producer) Queued(info ProducerInfo) {
+	p.session.mu.Lock()
+	defer p.session.mu.Unlock()
+	if p.queued {
+		return
+	}
+	p.queued = true
+	p.request.answer(producerSuccess(p.asked, info))
+}
+
 // answerProducer answers PRODUCER with success. mu is held.
 func (r request) answerProducer(requestID uint64, p *producer) {
-	r.answer(func(b []byte) []byte {
+	r.answer(producerSuccess(requestID, p.info))
+}
+
+func producerSuccess(requestID uint64, info ProducerInfo) func([]byte) []byte {
+	return func(b []byte) []byte {
 		return pulsarproto.AppendProducerSuccess(b, pulsarproto.ProducerSuccess{
 			RequestID:      requestID,
-			ProducerName:   p.info.Name,
-			LastSequenceID: p.info.LastSequenceID,
-			SchemaVersion:  p.info.SchemaVersion,
-			TopicEpoch:     p.info.TopicEpoch,
-			HasTopicEpoch:  p.info.HasTopicEpoch,
-			Ready:          p.info.Ready,
+			ProducerName:   info.Name,
+			LastSequenceID: info.LastSequenceID,
+			SchemaVersion:  info.SchemaVersion,
+			TopicEpoch:     info.TopicEpoch,
+			HasTopicEpoch:  info.HasTopicEpoch,
+			Ready:          info.Ready,
 		})
-	})
+	}
 }
 
 // closeProducer detaches a producer for its client and answers when it is detached. An unknown one is detached already.

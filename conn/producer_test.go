@@ -193,6 +193,60 @@ func TestProduceSlowly(t *testing.T) {
 	})
 }
 
+// A producer that waits to become exclusive gets two answers with one request id, both with last_sequence_id; the request does
+// not count while it waits, and the second answer may be a refusal. Source: minimal-broker.md 4.
+func TestProduceInTwoAnswers(t *testing.T) {
+	waiting := func(t *testing.T, b *bench) (p *peer, ready chan error) {
+		ready = make(chan error, 1)
+		b.topics.produce = func(ctx context.Context, client ProducerClient) (Producer, ProducerInfo, error) {
+			client.Queued(ProducerInfo{Name: "fake-1", LastSequenceID: 4})
+			select {
+			case err := <-ready:
+				return b.topics.newProducer(client), ProducerInfo{Name: "fake-1", LastSequenceID: 5, TopicEpoch: 3, HasTopicEpoch: true, Ready: true}, err
+			case <-ctx.Done():
+				return nil, ProducerInfo{}, ctx.Err()
+			}
+		}
+		p = b.connectedPeer(t)
+		p.send(producerCommand(1, 7, "t"))
+		first := p.want(pulsarproto.BaseCommand_PRODUCER_SUCCESS).GetProducerSuccess()
+		if first.GetProducerReady() || first.GetRequestId() != 1 || first.GetLastSequenceId() != 4 || first.GetProducerName() != "fake-1" {
+			t.Fatalf("first answer %v", first)
+		}
+		return p, ready
+	}
+	t.Run("ready", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p, ready := waiting(t, newBench(t, Options{MaxPendingRequests: 1}))
+			p.send(producerCommand(2, 7, "t"))
+			p.wantError(2, pulsarproto.ServerError_ServiceNotReady)
+			ready <- nil
+			second := p.want(pulsarproto.BaseCommand_PRODUCER_SUCCESS).GetProducerSuccess()
+			if !second.GetProducerReady() || second.GetRequestId() != 1 || second.GetLastSequenceId() != 5 || second.GetTopicEpoch() != 3 {
+				t.Fatalf("second answer %v", second)
+			}
+			p.sendPayload(sendCommand(7, 6), payloadOf(t, "x"))
+			p.want(pulsarproto.BaseCommand_SEND_RECEIPT)
+		})
+	})
+	t.Run("refused", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p, ready := waiting(t, newBench(t, Options{MaxPendingRequests: 1}))
+			ready <- &requestError{pulsarproto.ServerError_ProducerFenced, "fenced out"}
+			p.wantError(1, pulsarproto.ServerError_ProducerFenced)
+			p.wantNothing()
+		})
+	})
+	t.Run("closed meanwhile", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p, _ := waiting(t, newBench(t, Options{MaxPendingRequests: 1}))
+			p.send(closeProducerCommand(2, 7))
+			p.wantError(1, pulsarproto.ServerError_ServiceNotReady)
+			p.want(pulsarproto.BaseCommand_SUCCESS)
+		})
+	})
+}
+
 // A producer whose topic refuses a message goes on, and the refusal keeps its place among the receipts.
 func TestSendError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -86,6 +86,7 @@ func namesPath(domain, tenant, namespace string) string {
 //	owner                              who serves the topic; its mod revision is the fence of every write and the ledger id
 //	e/<ledger>/<last entry>            a block of plain entries
 //	e/<ledger>/<last entry>.<txn>      a block of entries of one transaction
+//	m/epoch                            the topic epoch: of the last exclusive producer
 //	m/tail                             position of the last entry ever written
 //	m/ledger/<ledger>                  last entry of a ledger before the current one that had entries
 //	m/txn/<txn>                        an unresolved transaction
@@ -148,6 +149,9 @@ func (t Topic) MetaPrefix() string { return t.prefix + "m/" }
 
 // Tail is the key of the last position.
 func (t Topic) Tail() string { return t.prefix + "m/tail" }
+
+// Epoch is the key of the topic epoch.
+func (t Topic) Epoch() string { return t.prefix + "m/epoch" }
 
 // LedgerPrefix is the prefix of the earlier ledgers.
 func (t Topic) LedgerPrefix() string { return t.prefix + "m/ledger/" }

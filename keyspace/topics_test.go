@@ -23,6 +23,7 @@ func TestTopicKeys(t *testing.T) {
 		topic.Owner():              "/p/c/topics/data/000000000000002a/owner",
 		topic.Entries(1, 2):        "/p/c/topics/data/000000000000002a/e/0000000000000001/0000000000000002",
 		topic.TxnEntries(1, 2, id): "/p/c/topics/data/000000000000002a/e/0000000000000001/0000000000000002.00000000000000010000000000000abc",
+		topic.Epoch():              "/p/c/topics/data/000000000000002a/m/epoch",
 		topic.Tail():               "/p/c/topics/data/000000000000002a/m/tail",
 		topic.Ledger(9):            "/p/c/topics/data/000000000000002a/m/ledger/0000000000000009",
 		topic.Txn(id):              "/p/c/topics/data/000000000000002a/m/txn/00000000000000010000000000000abc",

@@ -28,6 +28,7 @@ func BenchmarkSend(b *testing.B) {
 
 type benchClient struct{ receipts chan error }
 
+func (c benchClient) Queued(cnx.ProducerInfo)                {}
 func (c benchClient) Receipt(uint64, uint64, uint64, uint64) { c.receipts <- nil }
 func (c benchClient) SendError(_ uint64, err error)          { c.receipts <- err }
 func (c benchClient) Disconnect()                            {}

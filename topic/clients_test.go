@@ -30,10 +30,12 @@ type testProducer struct {
 	cnxID        uint64
 	dead         bool
 	receipts     chan receipt
+	queued       chan cnx.ProducerInfo
 	disconnected chan struct{}
 	once         sync.Once
 }
 
+func (p *testProducer) Queued(info cnx.ProducerInfo) { p.queued <- info }
 func (p *testProducer) Receipt(sequence, _, l, entry uint64) {
 	p.receipts <- receipt{sequence: sequence, position: ledger.Position{Ledger: l, Entry: entry}}
 }
@@ -57,10 +59,16 @@ func parse(t *testing.T, name string) topicname.Name {
 
 func ptr[T any](v T) *T { return &v }
 
+func (w *world) newProducer() *testProducer {
+	cnxIDs++
+	return &testProducer{
+		t: w.t, cnxID: cnxIDs, receipts: make(chan receipt, 10000), queued: make(chan cnx.ProducerInfo, 10), disconnected: make(chan struct{}),
+	}
+}
+
 func (w *world) tryProduce(name string, cmd *pulsarproto.CommandProducer) (*testProducer, error) {
 	w.t.Helper()
-	cnxIDs++
-	p := &testProducer{t: w.t, cnxID: cnxIDs, receipts: make(chan receipt, 10000), disconnected: make(chan struct{})}
+	p := w.newProducer()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	var err error

@@ -20,6 +20,8 @@
 //     applied is one of these, because a participant keeps no record of ended transactions. While an end is being applied,
 //     a contrary one is refused with *txn.StatusError (O-6).
 //   - Positions are never used twice: the ledger id is the revision at which the load put the owner key.
+//   - A producer is exclusive only once its topic epoch is durable. What an older one sent is written before that or never, and it
+//     cannot attach under its epoch again.
 //   - Acknowledged entries are deleted when every subscription has acknowledged them and they are older than
 //     Options.Retention, counted from the first load for what an earlier run wrote. Without subscriptions age alone counts.
 //   - A topic that nobody uses leaves memory after Options.IdleUnload, and nothing stored changes; the next use loads it again.
@@ -28,6 +30,7 @@
 // The keys are those of keyspace.Topic. Values, all with version byte 1 in front:
 //
 //	e/...                 ledger.Block
+//	m/epoch               topic epoch: 8 bytes, big endian
 //	m/tail                ledger, entry: 8 bytes each, big endian
 //	m/ledger/<ledger>     entry: 8 bytes, big endian
 //	m/txn/<txn>           mark: positions of the first and the last entry, 16 bytes each, then per producer: uvarint length,

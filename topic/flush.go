@@ -110,7 +110,7 @@ func (g *group) finish() {
 	if len(g.blocks) > 0 {
 		g.write(clientv3.OpPut(t.keys.Tail(), string(encodePosition(ledger.Position{Ledger: t.ledger, Entry: next - 1}))))
 		if t.unnamed != nil {
-			g.write(clientv3.OpPut(t.keys.Ledger(t.unnamed.id), string(encodeLast(t.unnamed.last))))
+			g.write(clientv3.OpPut(t.keys.Ledger(t.unnamed.id), string(encodeNumber(t.unnamed.last))))
 		}
 	}
 	for id, mark := range g.marks {
@@ -256,7 +256,7 @@ func encodePosition(p ledger.Position) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{1}, p.Ledger), p.Entry)
 }
 
-func encodeLast(entry uint64) []byte { return binary.BigEndian.AppendUint64([]byte{1}, entry) }
+func encodeNumber(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{1}, n) }
 
 func decodePosition(value []byte) (ledger.Position, error) {
 	if len(value) != 17 || value[0] != 1 {
@@ -265,9 +265,9 @@ func decodePosition(value []byte) (ledger.Position, error) {
 	return ledger.Position{Ledger: binary.BigEndian.Uint64(value[1:]), Entry: binary.BigEndian.Uint64(value[9:])}, nil
 }
 
-func decodeLast(value []byte) (uint64, error) {
+func decodeNumber(value []byte) (uint64, error) {
 	if len(value) != 9 || value[0] != 1 {
-		return 0, fmt.Errorf("last entry of %d bytes", len(value))
+		return 0, fmt.Errorf("number of %d bytes", len(value))
 	}
 	return binary.BigEndian.Uint64(value[1:]), nil
 }

@@ -32,6 +32,9 @@ type group struct {
 	cursors   map[*subscription]*cursor.Changes
 	steps     []*abortStep
 
+	attaches  bool // a producer
+	exclusive bool // attaches an exclusive producer
+
 	ops     []clientv3.Op
 	opCount int // upper bound of the operations, without those of the cursors
 	bytes   int

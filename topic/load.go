@@ -97,9 +97,13 @@ func (l *loader) takeValue(key, value []byte) error {
 		tail, err := decodePosition(value)
 		l.tail = &tail
 		return err
+	case text == keys.Epoch():
+		epoch, err := decodeNumber(value)
+		l.topic.epoch, l.topic.hasEpoch = epoch, true
+		return err
 	case strings.HasPrefix(text, keys.LedgerPrefix()):
 		id, ok := keys.ParseLedger(key)
-		last, err := decodeLast(value)
+		last, err := decodeNumber(value)
 		if !ok {
 			return errUnknownKey
 		}

@@ -20,14 +20,14 @@ import (
 // TestCorruptValues: a value that cannot be understood stops the load of its topic, with the key, and of no other.
 func TestCorruptValues(t *testing.T) {
 	ctx := context.Background()
-	for _, kind := range []string{"tail", "ledger", "txn", "frontier", "acked", "batch", "pending", "unknown", "unknown of a subscription"} {
+	for _, kind := range []string{"tail", "epoch", "ledger", "txn", "frontier", "acked", "batch", "pending", "unknown", "unknown of a subscription"} {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
 			w.produce("a").send(message(0, "m"))
 			w.subscribe("a", "s")
 			space, sub, id := w.space("a"), w.space("a").Subscription(0), txn.ID{Least: 1}
 			key := map[string]string{
-				"tail": space.Tail(), "ledger": space.Ledger(1), "txn": space.Txn(id), "frontier": sub.Frontier(),
+				"tail": space.Tail(), "epoch": space.Epoch(), "ledger": space.Ledger(1), "txn": space.Txn(id), "frontier": sub.Frontier(),
 				"acked": sub.Acked(1, 1<<60), "batch": sub.Batch(1, 1), "pending": sub.Pending(id, 1),
 				"unknown": space.MetaPrefix() + "new", "unknown of a subscription": sub.Prefix() + "new",
 			}[kind]

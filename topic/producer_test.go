@@ -54,10 +54,6 @@ func TestProducerReplaced(t *testing.T) {
 
 func TestProducerRefusals(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.MaxMessageSize = 100 })
-	mode := pulsarproto.ProducerAccessMode_WaitForExclusive
-	if _, err := w.tryProduce("a", &pulsarproto.CommandProducer{ProducerAccessMode: &mode}); !errors.Is(err, txn.ErrNotAllowed) {
-		t.Errorf("access mode: %v", err)
-	}
 	p := w.produce("a")
 	p.Send(message(0, strings.Repeat("x", 101)))
 	if r := p.receipt(); !errors.Is(r.err, txn.ErrNotAllowed) {

@@ -56,6 +56,9 @@ func (s *sendItem) open() (openRef, bool) {
 }
 
 func (s *sendItem) prepare(g *group) bool {
+	if s.producer.fenced {
+		s.err = ErrProducerFenced
+	}
 	if s.err != nil || s.dropped {
 		return true
 	}

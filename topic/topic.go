@@ -53,6 +53,10 @@ type Topic struct {
 	singles  int // items of a divided group that are not written yet
 
 	producers     map[string]*producer
+	exclusive     *producer         // of producers, the only one; nil: there is none
+	waiting       []*attachProducer // to become exclusive, in order
+	epoch         uint64            // of the last exclusive producer
+	hasEpoch      bool              // there was one
 	subscriptions map[string]*subscription
 	nextSubID     uint64
 	creating      map[string]bool // subscriptions that the group creates
@@ -146,6 +150,7 @@ func (t *Topic) shut(err error) {
 	t.registry.forget(t)
 	t.close()
 	t.cancel()
+	t.failWaiting(err)
 	for _, p := range t.producers {
 		p.detach()
 		p.client.Disconnect()
