@@ -15,6 +15,7 @@ type Identity struct {
 	Caller Caller
 	// Expires is when the credentials end; zero: never.
 	Expires time.Time
-	// Method names the credentials that a refresh must bring anew, as CommandAuthChallenge spells it.
+	// Method names the credentials that a refresh can bring anew, as CommandAuthChallenge spells it. Empty: none can, the
+	// connection ends with them.
 	Method string
 }

@@ -17,7 +17,7 @@ import (
 var rows = [][]string{
 	{"txn", "topicname", "pulsarproto", "conf"},
 	{"keyspace", "cnx", "txnlog", "topic/ledger"},
-	{"preserver", "compaction", "authorization", "schema"},
+	{"preserver", "compaction", "authentication", "authorization", "certificate", "schema"},
 	{"coordinator/fsm", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey"},
 	{"etcdstore"},
 	{"topic", "resources", "schema/registry", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
