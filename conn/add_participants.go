@@ -10,8 +10,8 @@ import (
 )
 
 // addPartitionToTxn registers topics that a transaction writes to: all of them, or none and an error.
-// Errors: UnsupportedVersionError (TC-2), InvalidTopicName and NotAllowedError (TC-13), TransactionCoordinatorNotFound, and
-// those of Coordinators.AddParticipants.
+// Errors: UnsupportedVersionError (TC-2), InvalidTopicName and NotAllowedError (TC-13), AuthorizationError,
+// TransactionCoordinatorNotFound, and those of Coordinators.AddParticipants.
 //
 // Source: PulsarApi.proto CommandAddPartitionToTxn; ServerCnx.handleAddPartitionToTxn.
 func (r request) addPartitionToTxn(cmd *pulsarproto.CommandAddPartitionToTxn) {
@@ -36,7 +36,7 @@ func (r request) addPartitionToTxn(cmd *pulsarproto.CommandAddPartitionToTxn) {
 		}
 		participants = append(participants, txn.Participant{Topic: name, Kind: txn.Partition})
 	}
-	r.services.Coordinators.AddParticipants(r.ctx, id, r.caller, participants, done)
+	r.addParticipants(id, participants, done)
 }
 
 // addSubscriptionToTxn is addPartitionToTxn for subscriptions that a transaction acknowledges on.
@@ -64,7 +64,14 @@ func (r request) addSubscriptionToTxn(cmd *pulsarproto.CommandAddSubscriptionToT
 		}
 		participants = append(participants, participant)
 	}
-	r.services.Coordinators.AddParticipants(r.ctx, id, r.caller, participants, done)
+	r.addParticipants(id, participants, done)
+}
+
+// addParticipants asks the coordinator if the caller may use every participant itself.
+func (r request) addParticipants(id txn.ID, participants []txn.Participant, done func(error)) {
+	r.authorize(func() error { return r.mayTakePart(participants) }, done, func() {
+		r.services.Coordinators.AddParticipants(r.ctx, id, r.caller, participants, done)
+	})
 }
 
 // participantTopic returns the full name of a topic that can take part in a transaction.

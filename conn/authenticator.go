@@ -1,10 +1,18 @@
 package conn
 
-import "github.com/pulsar-tc/pulsar-tc/pulsarproto"
+import (
+	"crypto/x509"
 
-// Authenticator decides who a connection acts for.
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
+
+// Authenticator decides who a connection acts for. Methods run in the connection's reader and must not block on the network.
+// The text of an error goes to the client, what it wraps to the log. certificates are those of the client's TLS handshake,
+// its own first, with no judgement on who stands behind them.
 type Authenticator interface {
-	// Authenticate returns the caller of every later command of the connection that sent cmd. An error refuses the
-	// connection; its text goes to the client. It must not block on the network: it runs in the connection's reader.
-	Authenticate(cmd *pulsarproto.CommandConnect) (Caller, error)
+	// Login returns who every later command of the connection that sent cmd acts for. An error refuses the connection.
+	Login(certificates []*x509.Certificate, cmd *pulsarproto.CommandConnect) (cnx.Identity, error)
+	// Refresh judges the answer to AUTH_CHALLENGE. The caller stays the same; an error ends the connection.
+	Refresh(identity cnx.Identity, certificates []*x509.Certificate, data *pulsarproto.AuthData) (cnx.Identity, error)
 }

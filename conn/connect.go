@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
@@ -20,19 +21,11 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 	if s.connected.Load() {
 		return &inputError{BadSecondConnect, errors.New("second CONNECT")}
 	}
-	caller, err := s.authenticate(cmd)
+	identity, err := s.login(cmd)
 	if err != nil {
-		if skipped, logged := s.server.faults.next(); logged {
-			s.log.Info().Str("client", clientVersion(cmd)).Err(err).Uint64("lines_skipped", skipped).Msg("login refused")
-		}
-		s.options.Events.RequestFailed(pulsarproto.BaseCommand_CONNECT, pulsarproto.ServerError_AuthenticationError)
-		s.out.queue(func(b []byte) []byte {
-			return pulsarproto.AppendConnectError(b, pulsarproto.ServerError_AuthenticationError, err.Error())
-		})
-		s.finish(ClosedRefusedLogin)
-		return errStopped
+		return s.refuseLogin(pulsarproto.BaseCommand_CONNECT, clientVersion(cmd.GetClientVersion()), err)
 	}
-	s.caller = caller
+	s.caller = identity.Caller
 	s.protocol = min(protocolVersion, cmd.GetProtocolVersion())
 	s.connected.Store(true)
 	s.out.queue(func(b []byte) []byte {
@@ -46,20 +39,34 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 			},
 		})
 	})
-	s.log.Debug().Str("client", clientVersion(cmd)).Int32("protocol", s.protocol).Msg("client connected")
+	s.watchCredentials(identity, cmd.GetFeatureFlags().GetSupportsAuthRefresh())
+	s.log.Debug().Str("client", clientVersion(cmd.GetClientVersion())).Int32("protocol", s.protocol).
+		Str("role", s.caller.Role).Msg("client connected")
 	return nil
 }
 
-func (s *session) authenticate(cmd *pulsarproto.CommandConnect) (Caller, error) {
+func (s *session) login(cmd *pulsarproto.CommandConnect) (cnx.Identity, error) {
 	if s.options.Authenticator == nil {
-		return Caller{}, nil
+		return cnx.Identity{}, nil
 	}
-	return s.options.Authenticator.Authenticate(cmd)
+	return s.options.Authenticator.Login(s.certificates, cmd)
+}
+
+// refuseLogin tells a client that its credentials are refused, and ends the connection.
+func (s *session) refuseLogin(command pulsarproto.BaseCommand_Type, client string, err error) error {
+	if skipped, logged := s.server.faults.next(); logged {
+		s.log.Info().Str("client", client).Err(err).AnErr("cause", errors.Unwrap(err)).Uint64("lines_skipped", skipped).Msg("login refused")
+	}
+	s.options.Events.RequestFailed(command, pulsarproto.ServerError_AuthenticationError)
+	s.out.queue(func(b []byte) []byte {
+		return pulsarproto.AppendConnectError(b, pulsarproto.ServerError_AuthenticationError, err.Error())
+	})
+	s.finish(ClosedRefusedLogin)
+	return errStopped
 }
 
 // clientVersion is what a client calls itself, short enough for a log line.
-func clientVersion(cmd *pulsarproto.CommandConnect) string {
+func clientVersion(version string) string {
 	const longest = 100
-	version := cmd.GetClientVersion()
 	return version[:min(len(version), longest)]
 }

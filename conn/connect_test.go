@@ -1,12 +1,14 @@
 package conn
 
 import (
+	"crypto/x509"
 	"errors"
 	"testing"
 	"testing/synctest"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
@@ -119,11 +121,15 @@ func TestHandshake(t *testing.T) {
 // gate lets one role in.
 type gate struct{}
 
-func (gate) Authenticate(cmd *pulsarproto.CommandConnect) (Caller, error) {
+func (gate) Login(_ []*x509.Certificate, cmd *pulsarproto.CommandConnect) (cnx.Identity, error) {
 	if string(cmd.GetAuthData()) != "open sesame" {
-		return Caller{}, errors.New("wrong token")
+		return cnx.Identity{}, errors.New("wrong token")
 	}
-	return Caller{Role: "alice", Known: true}, nil
+	return cnx.Identity{Caller: Caller{Role: "alice", Known: true}}, nil
+}
+
+func (gate) Refresh(cnx.Identity, []*x509.Certificate, *pulsarproto.AuthData) (cnx.Identity, error) {
+	return cnx.Identity{}, errors.New("nothing here expires")
 }
 
 func TestAuthenticator(t *testing.T) {

@@ -29,7 +29,7 @@ type consumer struct {
 }
 
 // subscribe attaches a consumer. A repeat for one that is attached succeeds.
-// Errors: InvalidTopicName, ServiceNotReady while one of the same id is coming or going, and those of Topics.Subscribe.
+// Errors: InvalidTopicName, AuthorizationError, ServiceNotReady while one of the same id is coming or going, and those of Topics.Subscribe.
 //
 // Source: PulsarApi.proto CommandSubscribe; ServerCnx.handleSubscribe.
 func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
@@ -72,7 +72,7 @@ func (r request) addConsumer(id, requestID uint64) *consumer {
 func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) {
 	defer c.cancel()
 	defer close(c.settled)
-	topic, err := r.services.Topics.Subscribe(ctx, name, r.caller, cmd, c)
+	topic, err := r.openConsumer(ctx, c, name, cmd)
 	if err == nil {
 		err = r.consumerAttached(cmd.GetRequestId(), c, topic)
 	} else {
@@ -82,6 +82,13 @@ func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname
 		r.out.detachConsumer(c)
 		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, cmd.GetRequestId(), err)
 	}
+}
+
+func (r request) openConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) (Consumer, error) {
+	if err := r.maySubscribe(ctx, name, cmd); err != nil {
+		return nil, err
+	}
+	return r.services.Topics.Subscribe(ctx, name, r.caller, cmd, c)
 }
 
 // consumerAttached answers the request, unless the consumer was closed or disconnected meanwhile. It holds mu from the

@@ -22,6 +22,8 @@ func (s *session) dispatch(command *pulsarproto.BaseCommand, frame pulsarproto.F
 	switch kind {
 	case pulsarproto.BaseCommand_PONG:
 		return nil
+	case pulsarproto.BaseCommand_AUTH_RESPONSE:
+		return s.authResponse(command.GetAuthResponse())
 	case pulsarproto.BaseCommand_SEND:
 		return s.send(command.GetSend(), frame.Payload, size)
 	case pulsarproto.BaseCommand_FLOW:
@@ -35,6 +37,9 @@ func (s *session) dispatch(command *pulsarproto.BaseCommand, frame pulsarproto.F
 		return misplaced(kind)
 	}
 	cost := requestCost(command, size)
+	if s.options.Authorizer != nil {
+		cost += taskCost
+	}
 	if !s.out.accept(cost, s.pause) {
 		return errStopped
 	}

@@ -10,7 +10,7 @@ import (
 var errLowWaterMark = &requestError{pulsarproto.ServerError_NotAllowedError, "txnid_least_bits_of_low_watermark is required"}
 
 // endTxnOnPartition ends a transaction in one topic, for a coordinator elsewhere.
-// Errors: InvalidTopicName, NotAllowedError, and those of Topics.EndTxn.
+// Errors: TransactionNotFound for all but super users, InvalidTopicName, NotAllowedError, and those of Topics.EndTxn.
 //
 // Source: PulsarApi.proto CommandEndTxnOnPartition; ServerCnx.handleEndTxnOnPartition.
 func (r request) endTxnOnPartition(cmd *pulsarproto.CommandEndTxnOnPartition) {
@@ -39,6 +39,10 @@ func (r request) endTxnOnSubscription(cmd *pulsarproto.CommandEndTxnOnSubscripti
 
 // endTxnOnParticipant checks what both commands have and passes it on. The topic of participant is as the client spelt it.
 func (r request) endTxnOnParticipant(id txn.ID, participant txn.Participant, asked *pulsarproto.TxnAction, lowWaterMark *uint64, done func(error)) {
+	if err := r.mayEndOnParticipants(id); err != nil {
+		done(err)
+		return
+	}
 	action, err := txnAction(asked)
 	if err != nil {
 		done(err)

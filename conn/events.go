@@ -28,6 +28,7 @@ const (
 	ClosedNotReading    CloseReason = "not_reading"
 	ClosedBadInput      CloseReason = "bad_input"
 	ClosedRefusedLogin  CloseReason = "refused_login"
+	ClosedExpiredLogin  CloseReason = "expired_login"
 	ClosedTermEnded     CloseReason = "coordinator_term_ended"
 	ClosedShutdown      CloseReason = "shutdown"
 	ClosedNetworkFailed CloseReason = "network"
@@ -40,6 +41,8 @@ type BadInput string
 const (
 	BadFrame            BadInput = "frame"
 	BadTLS              BadInput = "tls_on_plain_port"
+	BadPlain            BadInput = "plain_on_tls_port"
+	BadHandshake        BadInput = "tls_handshake"
 	BadHTTP             BadInput = "http_on_binary_port"
 	BadFrameSize        BadInput = "frame_size"
 	BadCommand          BadInput = "command"

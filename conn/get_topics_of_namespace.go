@@ -10,7 +10,7 @@ import (
 const maxListings = 4
 
 // getTopicsOfNamespace lists the topics of a namespace, unfiltered: clients match their pattern themselves.
-// Errors: those of Topics.TopicsOfNamespace; TooManyRequests for a list that no frame can hold.
+// Errors: AuthorizationError, those of Topics.TopicsOfNamespace; TooManyRequests for a list that no frame can hold.
 //
 // Source: PulsarApi.proto CommandGetTopicsOfNamespace; ServerCnx.handleGetTopicsOfNamespace.
 func (r request) getTopicsOfNamespace(cmd *pulsarproto.CommandGetTopicsOfNamespace) {
@@ -49,6 +49,10 @@ func (r request) listed() {
 func (r request) listTopics(cmd *pulsarproto.CommandGetTopicsOfNamespace) {
 	const command = pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE
 	requestID := cmd.GetRequestId()
+	if err := r.mayListTopics(cmd.GetNamespace()); err != nil {
+		r.fail(command, requestID, err)
+		return
+	}
 	topics, err := r.services.Topics.TopicsOfNamespace(r.ctx, cmd.GetNamespace(), cmd.GetMode())
 	if err != nil {
 		r.fail(command, requestID, err)

@@ -6,7 +6,7 @@ import (
 )
 
 // lookupTopic tells which address serves a topic.
-// Errors: InvalidTopicName, TooManyRequests, and those of Lookup.Topic.
+// Errors: InvalidTopicName, AuthorizationError, TooManyRequests, and those of Lookup.Topic.
 //
 // Source: PulsarApi.proto CommandLookupTopic; ServerCnx.handleLookup.
 func (r request) lookupTopic(cmd *pulsarproto.CommandLookupTopic) {
@@ -21,6 +21,10 @@ func (r request) lookupTopic(cmd *pulsarproto.CommandLookupTopic) {
 		return
 	}
 	r.lookup(failed, func() {
+		if err := r.mayLookup(name); err != nil {
+			failed(err)
+			return
+		}
 		answer, err := r.services.Lookup.Topic(r.ctx, name, r.caller, cmd)
 		if err != nil {
 			failed(err)

@@ -51,6 +51,11 @@ type Options struct {
 	MaxConcurrentLookups int
 	// Authenticator decides who connects. Nil: authentication is off and every Caller is unknown.
 	Authenticator Authenticator
+	// AuthRefresh is how long before the end of its credentials a client is asked for fresh ones, where they last at least
+	// twice as long. Default 60 s. Source: broker.conf authenticationRefreshCheckSeconds.
+	AuthRefresh time.Duration
+	// Authorizer decides what callers may do. Nil: everything.
+	Authorizer Authorizer
 	// Log gets connections at debug level and, up to ten lines a second, the faults of peers at info level.
 	Log zerolog.Logger
 	// Events feed metrics; nil functions are not called.
@@ -65,6 +70,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxMessageSize, 5<<20)
 	setDefault(&o.KeepAlive, 30*time.Second)
 	setDefault(&o.LivenessTimeout, 5*time.Second)
+	setDefault(&o.AuthRefresh, time.Minute)
 	setDefault(&o.WriteTimeout, 30*time.Second)
 	setDefault(&o.HighWater, 1<<20)
 	setDefault(&o.MaxOutgoing, max(64<<20, 8*o.MaxMessageSize))

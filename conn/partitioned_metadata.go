@@ -14,7 +14,7 @@ var errTooManyLookups = &requestError{pulsarproto.ServerError_TooManyRequests,
 	"Failed due to too many pending lookup requests"}
 
 // partitionedMetadata tells how many partitions a topic has; for the assignment topic that is the number of coordinators.
-// Errors: InvalidTopicName, TooManyRequests, and those of Topics.PartitionCount.
+// Errors: InvalidTopicName, AuthorizationError, TooManyRequests, and those of Topics.PartitionCount.
 //
 // Source: PulsarApi.proto CommandPartitionedTopicMetadata; ServerCnx.handlePartitionMetadataRequest.
 func (r request) partitionedMetadata(cmd *pulsarproto.CommandPartitionedTopicMetadata) {
@@ -42,6 +42,9 @@ func (r request) partitionedMetadata(cmd *pulsarproto.CommandPartitionedTopicMet
 }
 
 func (r request) partitionCount(ctx context.Context, name topicname.Name, create bool) (uint32, error) {
+	if err := r.mayLookup(name); err != nil {
+		return 0, err
+	}
 	if name == topicname.AssignTopic {
 		return uint32(r.services.Coordinators.Count()), nil
 	}

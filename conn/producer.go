@@ -40,7 +40,7 @@ type producer struct {
 }
 
 // produce attaches a producer. A repeat for one that is attached gets the same answer again.
-// Errors: InvalidTopicName, ServiceNotReady while one of the same id is coming or going, and those of Topics.Produce.
+// Errors: InvalidTopicName, AuthorizationError, ServiceNotReady while one of the same id is coming or going, and those of Topics.Produce.
 //
 // Source: PulsarApi.proto CommandProducer; ServerCnx.handleProducer.
 func (r request) produce(cmd *pulsarproto.CommandProducer) {
@@ -95,7 +95,7 @@ func notReady(what string, state attachment) error {
 func (r request) attachProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) {
 	defer p.cancel()
 	defer close(p.settled)
-	topic, info, err := r.services.Topics.Produce(ctx, name, r.caller, cmd, p)
+	topic, info, err := r.openProducer(ctx, p, name, cmd)
 	if err == nil {
 		err = r.producerAttached(p, topic, info)
 	} else {
@@ -105,6 +105,13 @@ func (r request) attachProducer(ctx context.Context, p *producer, name topicname
 		r.out.detachProducer(p)
 		r.failProducer(p, err)
 	}
+}
+
+func (r request) openProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) (Producer, ProducerInfo, error) {
+	if err := r.mayProduce(ctx, name, cmd); err != nil {
+		return nil, ProducerInfo{}, err
+	}
+	return r.services.Topics.Produce(ctx, name, r.caller, cmd, p)
 }
 
 // producerAttached answers the request, unless the producer was closed or disconnected meanwhile. It holds mu from the

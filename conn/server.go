@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -98,16 +99,19 @@ func (s *Server) ServeConn(network net.Conn) {
 	s.refuse(network, refusal)
 }
 
-// refuse tells a peer why it is not served, as far as its receive buffer takes it at once.
+// refuse tells a peer why it is not served, as far as its receive buffer takes it at once. One that would need a TLS handshake
+// first is told nothing: the listener does not wait for it.
 //
 // Source: ServerCnx.channelActive with State.REACHED_MAX_CONNECTIONS, ConnectionController.
 func (s *Server) refuse(network net.Conn, refusal string) {
-	frame := pulsarproto.AppendConnectError(nil, pulsarproto.ServerError_NotAllowedError, refusal)
-	err := network.SetWriteDeadline(time.Now().Add(refuseTimeout))
-	if err == nil {
-		_, err = network.Write(frame)
+	var err error
+	if _, encrypted := network.(*tls.Conn); !encrypted {
+		frame := pulsarproto.AppendConnectError(nil, pulsarproto.ServerError_NotAllowedError, refusal)
+		if err = network.SetWriteDeadline(time.Now().Add(refuseTimeout)); err == nil {
+			_, err = network.Write(frame)
+		}
 	}
-	if err := errors.Join(err, network.Close()); err != nil {
+	if err := errors.Join(err, closeNetwork(network)); err != nil {
 		s.options.Log.Debug().Err(err).Msg("refusal not delivered")
 	}
 }

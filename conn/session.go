@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -29,12 +30,14 @@ type session struct {
 	requests sync.WaitGroup // goroutines of requests
 	listing  chan struct{}  // a token for the one list being made
 
-	keepAlive keepAlive
-	connected atomic.Bool // the handshake is done
-	paused    atomic.Bool // the reader waits at a bound
+	keepAlive   keepAlive
+	credentials credentials
+	connected   atomic.Bool // the handshake is done
+	paused      atomic.Bool // the reader waits at a bound
 
-	caller   Caller // written before connected
-	protocol int32  // version that both ends speak; written before connected
+	certificates []*x509.Certificate // the client's; the reader's
+	caller       Caller              // written before connected
+	protocol     int32               // version that both ends speak; written before connected
 
 	mu               sync.Mutex  // guards everything below; outbox.mu may be taken inside it, nothing else
 	flushed          CloseReason // why finish was called
@@ -69,8 +72,13 @@ func (s *session) run() {
 		s.write()
 	}()
 	s.startKeepAlive()
-	s.endAs(s.read())
+	if err := s.handshake(); err != nil {
+		s.endAs(s.readFailed(err))
+	} else {
+		s.endAs(s.read())
+	}
 	<-written
+	s.stopCredentials()
 	s.detachAll()
 	s.requests.Wait()
 	s.server.publishing.forget(s.out)
@@ -100,7 +108,7 @@ func (s *session) drop(reason CloseReason) {
 		s.reason = reason
 		s.cancel()
 		s.stopKeepAlive()
-		if err := s.network.Close(); err != nil {
+		if err := closeNetwork(s.network); err != nil {
 			s.log.Debug().Err(err).Msg("close failed")
 		}
 	})

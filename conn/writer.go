@@ -24,6 +24,7 @@ func (s *session) write() {
 	reason := s.flushed
 	s.mu.Unlock()
 	if reason != "" {
+		s.sayGoodbye()
 		s.close(reason)
 	}
 }

@@ -31,6 +31,21 @@ func AppendConnected(dst []byte, connected Connected) []byte {
 	})
 }
 
+// refreshChallenge is the data of a challenge for fresh credentials. Source: AuthData.REFRESH_AUTH_DATA_BYTES.
+var refreshChallenge = []byte("PulsarAuthRefresh")
+
+// AppendAuthChallenge appends AUTH_CHALLENGE, which asks for fresh credentials of a method.
+func AppendAuthChallenge(dst []byte, serverVersion, method string, protocolVersion int32) []byte {
+	return appendReply(dst, &BaseCommand{
+		Type: BaseCommand_AUTH_CHALLENGE.Enum(),
+		AuthChallenge: &CommandAuthChallenge{
+			ServerVersion:   &serverVersion,
+			Challenge:       &AuthData{AuthMethodName: &method, AuthData: refreshChallenge},
+			ProtocolVersion: &protocolVersion,
+		},
+	})
+}
+
 // AppendPing appends PING.
 func AppendPing(dst []byte) []byte { return appendEmpty(dst, BaseCommand_PING) }
 

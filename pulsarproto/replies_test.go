@@ -25,6 +25,10 @@ var replyCases = []struct {
 		ServerVersion: new("pulsar-tc"), ProtocolVersion: new(int32(20)), MaxMessageSize: new(int32(5 << 20)),
 		FeatureFlags: &FeatureFlags{SupportsTopicWatchers: new(false)},
 	}}},
+	{"AuthChallenge", func(dst []byte) []byte { return AppendAuthChallenge(dst, "pulsar-tc", "token", 21) },
+		&BaseCommand{Type: BaseCommand_AUTH_CHALLENGE.Enum(), AuthChallenge: &CommandAuthChallenge{
+			ServerVersion: new("pulsar-tc"), ProtocolVersion: new(int32(21)),
+			Challenge: &AuthData{AuthMethodName: new("token"), AuthData: []byte("PulsarAuthRefresh")}}}},
 	{"Ping", AppendPing, &BaseCommand{Type: BaseCommand_PING.Enum(), Ping: &CommandPing{}}},
 	{"Pong", AppendPong, &BaseCommand{Type: BaseCommand_PONG.Enum(), Pong: &CommandPong{}}},
 	{"Success", func(dst []byte) []byte { return AppendSuccess(dst, 300) },
