@@ -45,9 +45,12 @@ type ConsumerClient interface {
 	Full() bool
 	// ActiveConsumerChange tells a client of protocol version 12 or later whether it is the active one; others are not told.
 	ActiveConsumerChange(active bool)
+	// ReachedEndOfTopic tells a client that knows REACHED_END_OF_TOPIC that nothing will follow; others are not told.
+	ReachedEndOfTopic()
 	// Disconnect sends CLOSE_CONSUMER: the client looks up again and subscribes. The topic has detached the consumer or does
 	// so itself; the connection forgets it, and messages that come later go nowhere.
 	Disconnect()
 	Alive(ctx context.Context) bool
 	CnxID() uint64
+	Peer() Peer
 }

@@ -55,4 +55,5 @@ type ProducerClient interface {
 	Alive(ctx context.Context) bool
 	// CnxID is unique per connection.
 	CnxID() uint64
+	Peer() Peer
 }

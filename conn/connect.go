@@ -26,6 +26,7 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 		return s.refuseLogin(pulsarproto.BaseCommand_CONNECT, clientVersion(cmd.GetClientVersion()), err)
 	}
 	s.caller = identity.Caller
+	s.clientVersion = clientVersion(cmd.GetClientVersion())
 	s.protocol = min(protocolVersion, cmd.GetProtocolVersion())
 	s.connected.Store(true)
 	s.out.queue(func(b []byte) []byte {

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"strings"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -11,6 +12,11 @@ import (
 //
 // Source: Commands.peerSupportsActiveConsumerListener.
 const activeConsumerVersion = 12
+
+// javaClient is how the versions that Java clients announce begin.
+//
+// Source: apache/pulsar PR 19643; client libraries in other languages have texts of their own.
+const javaClient = "Pulsar-Java"
 
 // consumer is the connection's end of a consumer.
 type consumer struct {
@@ -217,6 +223,17 @@ func (c *consumer) ActiveConsumerChange(active bool) {
 	}, nil)
 }
 
+// ReachedEndOfTopic implements ConsumerClient. Only Java clients are told: the Go client closes its connection when it is sent
+// a command that it does not know, and the protocol has no feature flag for this one.
+//
+// Source: pulsar-client-go internal/connection.go, internalReceivedCommand.
+func (c *consumer) ReachedEndOfTopic() {
+	if !strings.HasPrefix(c.session.clientVersion, javaClient) {
+		return
+	}
+	c.session.out.message(c, func(b []byte) []byte { return pulsarproto.AppendReachedEndOfTopic(b, c.id) }, nil)
+}
+
 // Disconnect implements ConsumerClient.
 func (c *consumer) Disconnect() {
 	s := c.session
@@ -238,3 +255,6 @@ func (c *consumer) Alive(ctx context.Context) bool { return c.session.alive(ctx)
 
 // CnxID implements ConsumerClient.
 func (c *consumer) CnxID() uint64 { return c.session.id }
+
+// Peer implements ConsumerClient.
+func (c *consumer) Peer() Peer { return c.session.peer() }

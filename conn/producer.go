@@ -280,6 +280,9 @@ func (p *producer) Alive(ctx context.Context) bool { return p.session.alive(ctx)
 // CnxID implements ProducerClient.
 func (p *producer) CnxID() uint64 { return p.session.id }
 
+// Peer implements ProducerClient.
+func (p *producer) Peer() Peer { return p.session.peer() }
+
 // maxDropped is how many disconnected producers are remembered before the old ones are looked for.
 const maxDropped = 1024
 

@@ -20,6 +20,7 @@ type (
 	Consumer       = cnx.Consumer
 	ConsumerClient = cnx.ConsumerClient
 	LookupAnswer   = cnx.LookupAnswer
+	Peer           = cnx.Peer
 )
 
 // Coordinators is the transaction coordinator side of a connection. No method blocks. Every done is called exactly once,

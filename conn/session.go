@@ -38,6 +38,8 @@ type session struct {
 	certificates []*x509.Certificate // the client's; the reader's
 	caller       Caller              // written before connected
 	protocol     int32               // version that both ends speak; written before connected
+	// clientVersion is what the client calls itself; written before connected.
+	clientVersion string
 
 	mu               sync.Mutex  // guards everything below; outbox.mu may be taken inside it, nothing else
 	flushed          CloseReason // why finish was called
@@ -60,6 +62,10 @@ func newSession(server *Server, id uint64, network net.Conn) *session {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.out = newOutbox(s.options, &server.publishing, func() { s.drop(ClosedNotReading) })
 	return s
+}
+
+func (s *session) peer() Peer {
+	return Peer{Address: s.network.RemoteAddr().String(), ClientVersion: s.clientVersion}
 }
 
 // run serves the connection until it has ended and everything it started is gone.

@@ -64,6 +64,14 @@ func AppendActiveConsumerChange(dst []byte, consumerID uint64, active bool) []by
 	return closeFrame(closeMessage(dst, body), start, 0)
 }
 
+// AppendReachedEndOfTopic appends REACHED_END_OF_TOPIC: the topic is terminated and everything is acknowledged.
+func AppendReachedEndOfTopic(dst []byte, consumerID uint64) []byte {
+	start := len(dst)
+	dst, body := openBody(openFrame(dst), BaseCommand_REACHED_END_OF_TOPIC)
+	dst = appendUint64(dst, 1, consumerID)
+	return closeFrame(closeMessage(dst, body), start, 0)
+}
+
 // AppendCloseConsumer appends CLOSE_CONSUMER: the client looks the topic up again.
 func AppendCloseConsumer(dst []byte, consumerID uint64) []byte {
 	return appendClose(dst, BaseCommand_CLOSE_CONSUMER, consumerID)

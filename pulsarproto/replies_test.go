@@ -107,6 +107,8 @@ var replyCases = []struct {
 	{"ActiveConsumerChange", func(dst []byte) []byte { return AppendActiveConsumerChange(dst, 8, true) },
 		&BaseCommand{Type: BaseCommand_ACTIVE_CONSUMER_CHANGE.Enum(), ActiveConsumerChange: &CommandActiveConsumerChange{
 			ConsumerId: new(uint64(8)), IsActive: new(true)}}},
+	{"ReachedEndOfTopic", func(dst []byte) []byte { return AppendReachedEndOfTopic(dst, 8) },
+		&BaseCommand{Type: BaseCommand_REACHED_END_OF_TOPIC.Enum(), ReachedEndOfTopic: &CommandReachedEndOfTopic{ConsumerId: new(uint64(8))}}},
 	{"GetLastMessageIdResponse", func(dst []byte) []byte {
 		return AppendGetLastMessageIdResponse(dst, 9, messageID(1, math.MaxUint64), messageID(1, 4))
 	}, &BaseCommand{Type: BaseCommand_GET_LAST_MESSAGE_ID_RESPONSE.Enum(), GetLastMessageIdResponse: &CommandGetLastMessageIdResponse{

@@ -34,6 +34,7 @@ func (c benchClient) SendError(_ uint64, err error)          { c.receipts <- err
 func (c benchClient) Disconnect()                            {}
 func (c benchClient) Alive(context.Context) bool             { return true }
 func (c benchClient) CnxID() uint64                          { return 0 }
+func (c benchClient) Peer() cnx.Peer                         { return cnx.Peer{} }
 
 func benchmarkSend(b *testing.B, producers int, inTransaction bool) {
 	ctx := context.Background()

@@ -45,6 +45,7 @@ func (p *testProducer) SendError(sequence uint64, err error) {
 func (p *testProducer) Disconnect()                { p.once.Do(func() { close(p.disconnected) }) }
 func (p *testProducer) Alive(context.Context) bool { return !p.dead }
 func (p *testProducer) CnxID() uint64              { return p.cnxID }
+func (p *testProducer) Peer() cnx.Peer             { return cnx.Peer{} }
 
 var cnxIDs uint64
 
@@ -144,6 +145,7 @@ type testConsumer struct {
 	dead         bool
 	messages     chan cnx.Delivery
 	active       chan bool
+	ends         chan struct{} // REACHED_END_OF_TOPIC
 	disconnected chan struct{}
 	once         sync.Once
 
@@ -166,6 +168,8 @@ func (c *testConsumer) ActiveConsumerChange(active bool) { c.active <- active }
 func (c *testConsumer) Disconnect()                      { c.once.Do(func() { close(c.disconnected) }) }
 func (c *testConsumer) Alive(context.Context) bool       { return !c.dead }
 func (c *testConsumer) CnxID() uint64                    { return c.cnxID }
+func (c *testConsumer) Peer() cnx.Peer                   { return cnx.Peer{} }
+func (c *testConsumer) ReachedEndOfTopic()               { c.ends <- struct{}{} }
 
 type subscribeOption func(*pulsarproto.CommandSubscribe)
 
@@ -195,7 +199,7 @@ func (w *world) trySubscribe(name, subscription string, options ...subscribeOpti
 	w.t.Helper()
 	cnxIDs++
 	c := &testConsumer{
-		t: w.t, cnxID: cnxIDs, messages: make(chan cnx.Delivery, 100000), active: make(chan bool, 100), disconnected: make(chan struct{}),
+		t: w.t, cnxID: cnxIDs, messages: make(chan cnx.Delivery, 100000), active: make(chan bool, 100), ends: make(chan struct{}, 100), disconnected: make(chan struct{}),
 	}
 	cmd := &pulsarproto.CommandSubscribe{Topic: &name, Subscription: &subscription, SubType: ptr(pulsarproto.CommandSubscribe_Exclusive), ConsumerId: ptr(cnxIDs)}
 	for _, o := range options {
@@ -366,5 +370,25 @@ func wait(t *testing.T, done <-chan error) error {
 	case <-time.After(patience):
 		t.Fatal("no answer")
 		return nil
+	}
+}
+
+// happens waits until something is or was closed or sent.
+func happens(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("it does not happen")
+	}
+}
+
+// eventually looks again and again until it is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
 	}
 }
