@@ -12,8 +12,9 @@ import (
 //	topics/namespace/<tenant>/<namespace>               a namespace
 //	topics/cluster/<cluster>                            a cluster
 //	topics/policies/<domain>/<tenant>/<namespace>/<topic>     policies of one topic
-//	topics/partitioned/<domain>/<tenant>/<namespace>/<topic>  number of partitions of a partitioned topic, decimal
+//	topics/partitioned/<domain>/<tenant>/<namespace>/<topic>  a partitioned topic
 //	topics/name/<domain>/<tenant>/<namespace>/<topic>   a topic or a partition; its create revision is the topic's id
+//	topics/deleted/<id>                                 a deleted topic some of whose data is still there
 //	topics/data/<id>/...                                see Topic
 //
 // Names of topics are path-escaped, so they cannot leave their place.
@@ -77,6 +78,22 @@ func (s Space) TopicName(domain, tenant, namespace, topic string) string {
 	return s.TopicNamePrefix(domain, tenant, namespace) + url.PathEscape(topic)
 }
 
+// DeletedPrefix is the prefix of the deleted topics whose data is not all gone.
+func (s Space) DeletedPrefix() string { return s.Topics() + "deleted/" }
+
+// Deleted is the key of such a topic.
+func (s Space) Deleted(id uint64) string {
+	return string(appendHex([]byte(s.DeletedPrefix()), id))
+}
+
+// ParseDeleted reads such a key.
+func (s Space) ParseDeleted(key []byte) (id uint64, ok bool) {
+	p := parser{key: key}
+	p.text(s.DeletedPrefix())
+	id = p.hex()
+	return id, p.end()
+}
+
 func namesPath(domain, tenant, namespace string) string {
 	return url.PathEscape(domain) + "/" + url.PathEscape(tenant) + "/" + url.PathEscape(namespace) + "/"
 }
@@ -89,6 +106,7 @@ func namesPath(domain, tenant, namespace string) string {
 //	m/epoch                            the topic epoch: of the last exclusive producer
 //	m/tail                             position of the last entry ever written
 //	m/ledger/<ledger>                  last entry of a ledger before the current one that had entries
+//	m/terminated                       exists if the topic takes no more messages
 //	m/txn/<txn>                        an unresolved transaction
 //	m/sub/<subscription>/name          a durable subscription
 //	m/sub/<subscription>/frontier      its cursor's frontier
@@ -152,6 +170,9 @@ func (t Topic) Tail() string { return t.prefix + "m/tail" }
 
 // Epoch is the key of the topic epoch.
 func (t Topic) Epoch() string { return t.prefix + "m/epoch" }
+
+// Terminated is the key that says that the topic takes no more messages.
+func (t Topic) Terminated() string { return t.prefix + "m/terminated" }
 
 // LedgerPrefix is the prefix of the earlier ledgers.
 func (t Topic) LedgerPrefix() string { return t.prefix + "m/ledger/" }

@@ -55,6 +55,12 @@ func (a *attachProducer) admit() admission {
 	if a.cancelled != nil {
 		return admission{verdict: refused, err: a.cancelled}
 	}
+	if t.terminated {
+		return admission{verdict: refused, err: ErrTopicTerminated}
+	}
+	if t.leaving() {
+		return admission{verdict: refused, err: errFencedTopic}
+	}
 	if a.exclusive() && a.cmd.TopicEpoch != nil && t.hasEpoch && a.cmd.GetTopicEpoch() < t.epoch {
 		return refuse(ErrProducerFenced, "topic epoch has already moved: current epoch %d, producer epoch %d", t.epoch, a.cmd.GetTopicEpoch())
 	}

@@ -175,7 +175,7 @@ func (a *ackItem) done(*group) {
 		s.cursor.Forget()
 	}
 	if _, more := s.topic.unsaved[s]; more && !a.inTxn {
-		s.waiting = append(s.waiting, a)
+		s.waiting = append(s.waiting, a.answer)
 		return
 	}
 	a.answer(nil)

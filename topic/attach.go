@@ -47,6 +47,10 @@ func attachTo[T interface{ Close() }](ctx context.Context, t *Topic, begin func(
 			answer(none, errClosing)
 			return
 		}
+		if t.leaving() {
+			answer(none, errFencedTopic)
+			return
+		}
 		t.idleSince = time.Time{}
 		begin(t, answer)
 	})

@@ -20,6 +20,10 @@ type consumer struct {
 	caller       cnx.Caller
 	client       cnx.ConsumerClient
 	attached     bool
+	toldEnd      bool  // that a terminated topic has nothing more
+	since        int64 // Unix ms
+	messagesOut  uint64
+	bytesOut     uint64
 
 	permits  int64 // in messages; below 0 by the rest of a batch
 	epoch    uint64

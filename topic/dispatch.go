@@ -66,7 +66,10 @@ func (c *consumer) deliver(e *ledger.Entry, indexes ledger.Bits) {
 		c.unacked[e.Position] = e.NumMessages
 		c.unackedMessages += int(e.NumMessages)
 	}
+	c.messagesOut += uint64(e.NumMessages)
+	c.bytesOut += uint64(len(e.Payload))
 	c.topic.counts.delivered += uint64(e.NumMessages)
+	c.topic.counts.bytesOut += uint64(len(e.Payload))
 	c.client.Message(d)
 }
 

@@ -22,6 +22,19 @@ func (e *Error) ServerError() pulsarproto.ServerError { return e.Code }
 var (
 	// ErrTopicNotFound: no such topic, and it may not be created.
 	ErrTopicNotFound = &Error{pulsarproto.ServerError_TopicNotFound, "Topic not found"}
+	// ErrTopicExists: the name is taken, by a topic or by a partitioned topic.
+	ErrTopicExists = &Error{pulsarproto.ServerError_NotAllowedError, "This topic already exists"}
+	// ErrTopicBusy: producers or consumers are connected.
+	// Source: BrokerServiceException.TopicBusyException.
+	ErrTopicBusy = &Error{pulsarproto.ServerError_NotAllowedError, "Topic has active producers or subscriptions"}
+	// ErrTopicTerminated: the topic takes no more messages.
+	ErrTopicTerminated = &Error{pulsarproto.ServerError_TopicTerminatedError, "Topic was already terminated"}
+	// ErrSubscriptionExists: the topic has a subscription of the name.
+	ErrSubscriptionExists = &Error{pulsarproto.ServerError_NotAllowedError, "Subscription already exists for topic"}
+	// ErrSubscriptionBusy: the subscription has consumers.
+	ErrSubscriptionBusy = &Error{pulsarproto.ServerError_ConsumerBusy, "Subscription has active connected consumers"}
+	// ErrMessageNotFound: no such message, or nobody may read it yet.
+	ErrMessageNotFound = &Error{pulsarproto.ServerError_MetadataError, "Message not found"}
 	// ErrNamespaceNotFound has the code of a missing topic, as in Pulsar.
 	ErrNamespaceNotFound = &Error{pulsarproto.ServerError_TopicNotFound, "Namespace not found"}
 	// ErrSubscriptionNotFound: no such subscription, and it may not be created.
@@ -40,6 +53,10 @@ var (
 	// ErrMetadata: the command does not fit what it speaks of.
 	ErrMetadata = &Error{pulsarproto.ServerError_MetadataError, "Consumer not found"}
 )
+
+// errFencedTopic: the topic is being deleted; it is safe to try again.
+// Source: BrokerServiceException.TopicFencedException.
+var errFencedTopic = &Error{pulsarproto.ServerError_ServiceNotReady, "Topic is temporarily unavailable"}
 
 // transient reports whether a refusal by the coordinator says nothing about the transaction.
 func transient(err error) bool {

@@ -192,6 +192,7 @@ func (t *Topic) written(g *group, result *clientv3.TxnResponse, err error) {
 func (t *Topic) applied(g *group) {
 	for _, draft := range g.blocks {
 		entries := draft.block.Entries
+		t.counts.published = int64(draft.block.Written)
 		for i := range entries {
 			t.cache.add(entries[i])
 			t.counts.stored(&entries[i])

@@ -41,6 +41,8 @@ type group struct {
 	// reserved is that part of bytes which is kept free for cursors that did not fit the group before.
 	reserved int
 	single   bool // has one item and nothing else
+	// terminates tells that no message may come behind what the group has.
+	terminates bool
 }
 
 // openTxn is a transaction or none.

@@ -8,7 +8,7 @@ import (
 
 // idle reports whether nobody uses the topic and nothing of it runs.
 func (t *Topic) idle() bool {
-	if len(t.producers) > 0 || t.writing != nil || !t.queue.empty() || t.draining != nil {
+	if len(t.producers) > 0 || t.writing != nil || !t.queue.empty() || len(t.draining) > 0 {
 		return false
 	}
 	if len(t.aborting)+len(t.unsaved)+len(t.asking)+len(t.creating) > 0 || t.finding || t.trim.running {

@@ -3,6 +3,9 @@ package topic
 import (
 	"context"
 	"sort"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -138,7 +141,7 @@ func (t *Topic) findTime(millis uint64, then func(ledger.Position, error)) {
 	limit := t.maxRead()
 	ledgers := t.extents(limit)
 	t.async(func() {
-		p, err := t.store.publishedAt(t.ctx, t.keys, ledgers, limit, millis)
+		p, err := t.store.firstLate(t.ctx, t.keys, ledgers, limit, func(_ *ledger.Block, e *ledger.Entry) bool { return e.PublishTime >= millis })
 		t.ask(func(alive bool) {
 			if !alive || err != nil {
 				then(ledger.Position{}, ErrPersistence)
@@ -149,31 +152,65 @@ func (t *Topic) findTime(millis uint64, then func(ledger.Position, error)) {
 	})
 }
 
-func (s store) publishedAt(ctx context.Context, keys keyspace.Topic, ledgers []extent, limit ledger.Position, millis uint64) (ledger.Position, error) {
+// firstLate returns the first entry from which on all are late, or limit. It reads a few blocks of each ledger.
+func (s store) firstLate(ctx context.Context, keys keyspace.Topic, ledgers []extent, limit ledger.Position, late func(*ledger.Block, *ledger.Entry) bool) (ledger.Position, error) {
 	for _, x := range ledgers {
 		var failed error
-		// read returns the first block at or behind an entry id of the ledger.
-		read := func(entry uint64) []ledger.Entry {
-			end := ledger.Position{Ledger: x.ledger, Entry: x.end}
-			entries, _, err := s.blocks(ctx, keys, ledger.Position{Ledger: x.ledger, Entry: entry}, end, 1)
+		// read returns the first block that reaches an entry id of the ledger.
+		read := func(entry uint64) *ledger.Block {
+			block, err := s.blockFrom(ctx, keys, ledger.Position{Ledger: x.ledger, Entry: entry}, ledger.Position{Ledger: x.ledger, Entry: x.end})
 			if err != nil {
 				failed = err
 			}
-			return entries
+			return block
 		}
 		at := sort.Search(int(x.end), func(entry int) bool {
-			entries := read(uint64(entry))
-			return len(entries) == 0 || entries[len(entries)-1].PublishTime >= millis
+			block := read(uint64(entry))
+			return block == nil || late(block, &block.Entries[len(block.Entries)-1])
 		})
-		entries := read(uint64(at))
+		block := read(uint64(at))
 		if failed != nil {
 			return ledger.Position{}, failed
 		}
-		for i := range entries {
-			if entries[i].PublishTime >= millis {
-				return entries[i].Position, nil
+		if block == nil {
+			continue
+		}
+		for i := range block.Entries {
+			if e := &block.Entries[i]; e.Position.Entry >= uint64(at) && late(block, e) {
+				return e.Position, nil
 			}
 		}
 	}
 	return limit, nil
+}
+
+// blockFrom returns the first block that reaches from and ends before limit, or nil.
+func (s store) blockFrom(ctx context.Context, keys keyspace.Topic, from, limit ledger.Position) (*ledger.Block, error) {
+	got, err := s.get(ctx, keys.Entries(from.Ledger, from.Entry), clientv3.WithRange(keys.Entries(limit.Ledger, limit.Entry)), clientv3.WithLimit(1))
+	if err != nil || len(got.Kvs) == 0 {
+		return nil, err
+	}
+	block, err := decodeBlock(keys, got.Kvs[0].Key, got.Kvs[0].Value)
+	if err != nil {
+		return nil, err
+	}
+	return &block, nil
+}
+
+// findStored finds the first entry that was stored at or after a time, by the clock of this server, or the end of what can be
+// read. then runs in the topic, maybe later.
+func (t *Topic) findStored(at time.Time, then func(ledger.Position, error)) {
+	limit := t.maxRead()
+	ledgers := t.extents(limit)
+	millis := uint64(max(0, at.UnixMilli()))
+	t.async(func() {
+		p, err := t.store.firstLate(t.ctx, t.keys, ledgers, limit, func(b *ledger.Block, _ *ledger.Entry) bool { return b.Written >= millis })
+		t.ask(func(alive bool) {
+			if !alive || err != nil {
+				then(ledger.Position{}, ErrPersistence)
+				return
+			}
+			then(p, nil)
+		})
+	})
 }

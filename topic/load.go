@@ -3,8 +3,11 @@ package topic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
@@ -18,12 +21,7 @@ import (
 
 // read loads a topic: it takes the fence first, then reads what is behind m/. No entry is read and no history replayed.
 func (ts *Topics) read(ctx context.Context, name topicname.Name, create bool) (*Topic, error) {
-	id, err := ts.identify(ctx, name, create)
-	if err != nil {
-		return nil, err
-	}
-	keys := ts.options.Keys.Topic(id)
-	fence, err := ts.store.put(ctx, keys.Owner(), name.String())
+	keys, fence, err := ts.own(ctx, name, create)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +36,25 @@ func (ts *Topics) read(ctx context.Context, name topicname.Name, create bool) (*
 		return nil, err
 	}
 	return t, nil
+}
+
+// own takes the fence of a topic, which exists while it does: a topic that is deleted meanwhile is looked up again.
+func (ts *Topics) own(ctx context.Context, name topicname.Name, create bool) (keyspace.Topic, int64, error) {
+	for {
+		id, err := ts.identify(ctx, name, create)
+		if err != nil {
+			return keyspace.Topic{}, 0, err
+		}
+		keys := ts.options.Keys.Topic(id)
+		exists := clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", int64(id))
+		result, err := ts.store.txn(ctx, []clientv3.Cmp{exists}, []clientv3.Op{clientv3.OpPut(keys.Owner(), name.String())}, nil)
+		if err != nil {
+			return keyspace.Topic{}, 0, fmt.Errorf("own %s: %w", name, err)
+		}
+		if result.Succeeded {
+			return keys, result.Header.Revision, nil
+		}
+	}
 }
 
 func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64) *Topic {
@@ -101,6 +118,9 @@ func (l *loader) takeValue(key, value []byte) error {
 		epoch, err := decodeNumber(value)
 		l.topic.epoch, l.topic.hasEpoch = epoch, true
 		return err
+	case text == keys.Terminated():
+		l.topic.terminated = true
+		return nil
 	case strings.HasPrefix(text, keys.LedgerPrefix()):
 		id, ok := keys.ParseLedger(key)
 		last, err := decodeNumber(value)

@@ -2,10 +2,10 @@ package topic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -51,34 +51,18 @@ func (ts *Topics) identify(ctx context.Context, name topicname.Name, create bool
 	partition := name.Partition()
 	switch {
 	case partitions > 0 && partition < 0:
-		return 0, fmt.Errorf("%w: %s is a partitioned topic", txn.ErrNotAllowed, name)
+		return 0, errPartitioned(name)
 	case partitions > 0 && partition >= partitions:
-		return 0, fmt.Errorf("%w: Illegal topic partition name %s with max allowed %d partitions", txn.ErrNotAllowed, name, partitions)
+		return 0, notAPartition(name, partitions)
 	case partitions == 0 && !(create && ts.options.AllowAutoTopicCreation):
 		return 0, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
 	}
-	return ts.create(ctx, name)
+	id, _, err := ts.create(ctx, name, attributes{})
+	return id, err
 }
 
-// create makes a topic, and returns the id of the one that was made meanwhile if there is one. A partitioned topic of the same
-// name that was made meanwhile stays the only one.
-func (ts *Topics) create(ctx context.Context, name topicname.Name) (uint64, error) {
-	key := ts.nameKey(name)
-	absent := []clientv3.Cmp{
-		clientv3.Compare(clientv3.CreateRevision(key), "=", 0),
-		clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name)), "=", 0),
-	}
-	result, err := ts.store.txn(ctx, absent, []clientv3.Op{clientv3.OpPut(key, "1")}, []clientv3.Op{clientv3.OpGet(key)})
-	if err != nil {
-		return 0, fmt.Errorf("create %s: %w", name, err)
-	}
-	if result.Succeeded {
-		return uint64(result.Header.Revision), nil
-	}
-	if kvs := result.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		return uint64(kvs[0].CreateRevision), nil
-	}
-	return 0, fmt.Errorf("%w: %s is a partitioned topic", txn.ErrNotAllowed, name)
+func errPartitioned(name topicname.Name) error {
+	return fmt.Errorf("%w: %s is a partitioned topic", txn.ErrNotAllowed, name)
 }
 
 func (ts *Topics) nameKey(name topicname.Name) string {
@@ -87,24 +71,6 @@ func (ts *Topics) nameKey(name topicname.Name) string {
 
 func (ts *Topics) partitionedKey(name topicname.Name) string {
 	return ts.options.Keys.Partitioned(name.Domain, name.Tenant, name.Namespace, name.Local)
-}
-
-// partitions returns the number of partitions of a partitioned topic, and 0 for other names.
-func (ts *Topics) partitions(ctx context.Context, name topicname.Name) (int, error) {
-	key := ts.partitionedKey(name)
-	got, err := ts.store.get(ctx, key)
-	if err != nil || len(got.Kvs) == 0 {
-		return 0, err
-	}
-	return parsePartitions(key, got.Kvs[0].Value)
-}
-
-func parsePartitions(key string, value []byte) (int, error) {
-	n, err := strconv.Atoi(string(value))
-	if err != nil || n <= 0 {
-		return 0, &txn.CorruptError{Key: key, Reason: "it is no number of partitions"}
-	}
-	return n, nil
 }
 
 // TopicExists reports whether name is a stored topic, a partitioned topic or a partition of one.
@@ -141,34 +107,11 @@ func (ts *Topics) PartitionCount(ctx context.Context, name topicname.Name, creat
 	case !create:
 		return 0, ErrTopicNotFound
 	}
-	return ts.CreatePartitioned(ctx, name, ts.options.AutoPartitions)
-}
-
-// CreatePartitioned makes a partitioned topic and returns its number of partitions, which is another if it exists.
-// Errors: txn.ErrNotAllowed if a plain topic has the name, ErrNamespaceNotFound.
-func (ts *Topics) CreatePartitioned(ctx context.Context, name topicname.Name, partitions int) (int, error) {
-	if err := ts.check(ctx, name); err != nil {
-		return 0, err
+	err = ts.CreatePartitioned(ctx, name, ts.options.AutoPartitions, nil)
+	if errors.Is(err, ErrTopicExists) { // somebody else has just made it
+		return ts.partitions(ctx, name)
 	}
-	if partitions <= 0 || name.Partition() >= 0 || name.Domain == topicname.Segment {
-		return 0, fmt.Errorf("%w: %d partitions of %s", txn.ErrNotAllowed, partitions, name)
-	}
-	key := ts.partitionedKey(name)
-	absent := []clientv3.Cmp{
-		clientv3.Compare(clientv3.CreateRevision(key), "=", 0),
-		clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", 0),
-	}
-	result, err := ts.store.txn(ctx, absent, []clientv3.Op{clientv3.OpPut(key, strconv.Itoa(partitions))}, []clientv3.Op{clientv3.OpGet(key)})
-	if err != nil {
-		return 0, fmt.Errorf("create %s: %w", name, err)
-	}
-	if result.Succeeded {
-		return partitions, nil
-	}
-	if kvs := result.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		return parsePartitions(key, kvs[0].Value)
-	}
-	return 0, fmt.Errorf("%w: %s is a topic without partitions", txn.ErrNotAllowed, name)
+	return ts.options.AutoPartitions, err
 }
 
 // TopicsOfNamespace implements conn.Topics. A namespace that does not exist has no topics, as in Pulsar.
@@ -199,7 +142,7 @@ func (ts *Topics) TopicsOfNamespace(ctx context.Context, namespace string, mode 
 	}
 	prefix := ts.options.Keys.PartitionedPrefix(topicname.Persistent, tenant, local)
 	err = ts.eachName(ctx, prefix, func(topic string, value []byte) error {
-		partitions, err := parsePartitions(prefix+topic, value)
+		partitions, _, err := decodeAttributes(prefix+topic, value)
 		for p := range partitions {
 			add(topicname.Name{Domain: topicname.Persistent, Tenant: tenant, Namespace: local, Local: topic}.WithPartition(p))
 		}
@@ -210,6 +153,26 @@ func (ts *Topics) TopicsOfNamespace(ctx context.Context, namespace string, mode 
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// PartitionedTopics lists the partitioned topics of a namespace, in order.
+// Errors: ErrNamespaceNotFound.
+func (ts *Topics) PartitionedTopics(ctx context.Context, namespace string) ([]string, error) {
+	exists, err := ts.NamespaceExists(ctx, namespace)
+	if err == nil && !exists {
+		err = ErrNamespaceNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	tenant, local, _ := strings.Cut(namespace, "/")
+	var names []string
+	err = ts.eachName(ctx, ts.options.Keys.PartitionedPrefix(topicname.Persistent, tenant, local), func(topic string, _ []byte) error {
+		names = append(names, topicname.Name{Domain: topicname.Persistent, Tenant: tenant, Namespace: local, Local: topic}.String())
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
 }
 
 func (ts *Topics) eachName(ctx context.Context, prefix string, visit func(name string, value []byte) error) error {

@@ -16,6 +16,9 @@ var builtIn = map[string]string{"public": "default", "pulsar": "system"}
 
 // NamespaceExists reports whether tenant/namespace exists.
 func (ts *Topics) NamespaceExists(ctx context.Context, namespace string) (bool, error) {
+	if exists := ts.options.NamespaceExists; exists != nil {
+		return exists(ctx, namespace)
+	}
 	ts.mu.Lock()
 	known := ts.namespaces[namespace]
 	ts.mu.Unlock()

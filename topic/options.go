@@ -65,6 +65,8 @@ type Options struct {
 	AllowAutoSubscriptionCreation bool
 	// LateSend is transactionLateSendPolicy.
 	LateSend Late
+	// NamespaceExists, if set, tells whether tenant/namespace exists, in place of the namespaces that Topics itself makes.
+	NamespaceExists func(ctx context.Context, namespace string) (bool, error)
 	// Policies says what holds for a topic. It must not block. Default: the zero Policies for every topic.
 	Policies func(topicname.Name) Policies
 	// Retention is how long an entry is kept at least, also if nobody needs it. Default 10 minutes, the time after which

@@ -14,7 +14,8 @@ type producer struct {
 	caller   cnx.Caller
 	client   cnx.ProducerClient
 	attached bool
-	fenced   bool // closed by an exclusive producer: nothing of it is written any more
+	fenced   bool  // closed by an exclusive producer: nothing of it is written any more
+	since    int64 // Unix ms
 
 	// stored is what open transactions had of this name when the producer attached: what comes again up to there is a
 	// repeat behind a reconnect. Later sends are not compared, because an application may set sequence ids as it likes.
@@ -32,7 +33,7 @@ var _ cnx.Producer = (*producer)(nil)
 func (p *producer) Send(msg cnx.Send) {
 	s := &sendItem{producer: p, msg: msg}
 	p.topic.post(func(alive bool) {
-		if !alive || !p.attached {
+		if !alive || !p.attached || p.topic.unloading {
 			return
 		}
 		s.check()

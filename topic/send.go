@@ -66,6 +66,13 @@ func (s *sendItem) prepare(g *group) bool {
 		s.duplicate = true
 		return true
 	}
+	if g.terminates {
+		return false
+	}
+	if s.producer.topic.terminated {
+		s.err = ErrTopicTerminated
+		return true
+	}
 	if admit := s.producer.topic.options.Admit; admit != nil {
 		if s.err = admit(); s.err != nil {
 			return true

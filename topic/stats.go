@@ -14,6 +14,8 @@ type counts struct {
 	messages  uint64
 	bytes     uint64
 	delivered uint64
+	bytesOut  uint64
+	published int64 // Unix ms, of the last entry
 	committed uint64
 	aborted   uint64
 	late      uint64
@@ -74,11 +76,7 @@ func (t *Topic) stats() Stats {
 		TransactionsCommitted: t.counts.committed, TransactionsAborted: t.counts.aborted, TransactionsOpen: t.buffer.Len(),
 		LateSends: t.counts.late, MaxReadPosition: t.maxRead().String(),
 	}
-	last := ledger.Position{Ledger: t.ledger, Entry: t.next - 1}
-	if n := len(t.ledgers); t.next == 0 && n > 0 {
-		last = ledger.Position{Ledger: t.ledgers[n-1].id, Entry: t.ledgers[n-1].last}
-	}
-	if t.next > 0 || len(t.ledgers) > 0 {
+	if last := t.lastPosition(); last.Ledger != none {
 		s.LastPosition = last.String()
 	}
 	for _, sub := range t.subscriptions {

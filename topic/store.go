@@ -38,6 +38,15 @@ func (s store) put(ctx context.Context, key, value string) (revision int64, err 
 	return put.Header.Revision, nil
 }
 
+func (s store) delete(ctx context.Context, key string, options ...clientv3.OpOption) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if _, err := s.kv.Delete(ctx, key, options...); err != nil {
+		return fmt.Errorf("delete %s: %w", key, err)
+	}
+	return nil
+}
+
 func (s store) txn(ctx context.Context, compares []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

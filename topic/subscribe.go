@@ -25,6 +25,7 @@ type subscribeItem struct {
 	name     string
 	durable  bool
 	earliest bool
+	at       *ledger.Position // where a new one starts, if set
 
 	cmd    *pulsarproto.CommandSubscribe // nil: create only
 	caller cnx.Caller
@@ -67,6 +68,9 @@ func (i *subscribeItem) allowed() bool {
 // transaction that is open now are all delivered when it commits.
 func (i *subscribeItem) start() ledger.Position {
 	t := i.topic
+	if i.at != nil {
+		return *i.at
+	}
 	if id := i.cmd.GetStartMessageId(); !i.durable && id != nil {
 		p := t.seekPosition(id)
 		if id.GetBatchIndex() < 0 && p == (ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}) {
@@ -98,6 +102,10 @@ func (i *subscribeItem) done(*group) {
 	}
 	delete(t.creating, i.name)
 	if i.cmd == nil {
+		return
+	}
+	if t.leaving() {
+		i.fail(errFencedTopic)
 		return
 	}
 	s := t.subscriptions[i.name]
@@ -155,7 +163,7 @@ func (i *subscribeItem) probe(old *consumer) {
 func (s *subscription) add(i *subscribeItem) *consumer {
 	c := &consumer{
 		topic: s.topic, subscription: s, id: i.cmd.GetConsumerId(), name: i.cmd.GetConsumerName(), priority: i.cmd.GetPriorityLevel(),
-		caller: i.caller, client: i.client, attached: true,
+		caller: i.caller, client: i.client, attached: true, since: s.topic.options.Now().UnixMilli(),
 		epoch: i.cmd.GetConsumerEpoch(), hasEpoch: i.cmd.ConsumerEpoch != nil,
 	}
 	s.consumers = append(s.consumers, c)

@@ -28,7 +28,7 @@ type subscription struct {
 	pending     *pendingack.Handle
 	nextPending uint64
 	commits     []*ackCommit
-	waiting     []*ackItem // acknowledgements whose cursor needs another group
+	waiting     []func(error) // answers to acknowledgements whose cursor needs another group
 
 	consumers []*consumer
 	turn      int // of Shared consumers
@@ -145,8 +145,8 @@ func (s *subscription) saved() {
 	for _, c := range commits {
 		c.answer(nil)
 	}
-	for _, a := range waiting {
-		a.answer(nil)
+	for _, answer := range waiting {
+		answer(nil)
 	}
 	if !s.durable {
 		s.cursor.Forget()
@@ -159,8 +159,8 @@ func (s *subscription) fail(err error) {
 	for _, c := range s.commits {
 		c.answer(err)
 	}
-	for _, a := range s.waiting {
-		a.answer(err)
+	for _, answer := range s.waiting {
+		answer(err)
 	}
 	s.commits, s.waiting = nil, nil
 }

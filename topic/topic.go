@@ -65,7 +65,10 @@ type Topic struct {
 	trim        trimmer
 	counts      counts
 	idleSince   time.Time // nobody used it when that was looked at; zero: it is in use
-	draining    func()
+	removing    bool      // it is being deleted and takes no more clients
+	unloading   bool      // it takes nothing more from its clients
+	terminated  bool      // it takes no more messages
+	draining    []func()
 }
 
 // earlierLedger is a ledger of a load before this one.
@@ -116,8 +119,9 @@ func (t *Topic) round() {
 	for _, s := range t.subscriptions {
 		s.dispatch()
 	}
+	t.tellEnd()
 	t.evict()
-	if t.draining != nil && t.writing == nil && t.queue.empty() && len(t.aborting) == 0 {
+	if len(t.draining) > 0 && t.writing == nil && t.queue.empty() && len(t.aborting) == 0 {
 		t.shut(txn.ErrNotReady)
 	}
 }
@@ -132,7 +136,7 @@ func (t *Topic) drain(closed func()) {
 			closed()
 			return
 		}
-		t.draining = closed
+		t.draining = append(t.draining, closed)
 	})
 }
 
@@ -177,7 +181,7 @@ func (t *Topic) shut(err error) {
 		r.fail(err)
 	}
 	t.cache.clear()
-	if t.draining != nil {
-		t.draining()
+	for _, closed := range t.draining {
+		closed()
 	}
 }

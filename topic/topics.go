@@ -19,7 +19,7 @@ type Topics struct {
 	// ctx ends when Close has given up waiting.
 	ctx    context.Context
 	cancel context.CancelFunc
-	ticker sync.WaitGroup
+	tasks  sync.WaitGroup // goroutines of no topic
 
 	mu         sync.Mutex // guards the rest
 	slots      map[string]*slot
@@ -51,7 +51,8 @@ func New(options Options) *Topics {
 	}
 	ts.budget.limit = options.CacheBytes
 	ts.ctx, ts.cancel = context.WithCancel(context.Background())
-	ts.ticker.Go(ts.tick)
+	ts.tasks.Go(ts.tick)
+	ts.tasks.Go(ts.resumeSweeps)
 	return ts
 }
 
@@ -103,7 +104,7 @@ func (ts *Topics) Close(ctx context.Context) {
 	drained.Wait()
 	stop()
 	ts.cancel()
-	ts.ticker.Wait()
+	ts.tasks.Wait()
 	ts.closed.Wait()
 }
 

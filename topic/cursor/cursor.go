@@ -34,6 +34,9 @@ func (c *Cursor) Frontier() ledger.Position { return c.frontier }
 // Holes is the number of separate done ranges behind the frontier.
 func (c *Cursor) Holes() int { return c.done.Len() }
 
+// Ranges are the done ranges behind the frontier, in order. The cursor keeps them: they are not to be changed.
+func (c *Cursor) Ranges() []ledger.Range { return c.done.Ranges() }
+
 // Done reports whether all of p is done.
 func (c *Cursor) Done(p ledger.Position) bool {
 	return p.Before(c.frontier) || c.done.Contains(p)

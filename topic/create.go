@@ -1,0 +1,134 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// CreateTopic makes a topic without partitions, or one partition of a partitioned topic.
+// Errors: ErrTopicExists, ErrNamespaceNotFound, txn.ErrNotAllowed.
+func (ts *Topics) CreateTopic(ctx context.Context, name topicname.Name, properties map[string]string) error {
+	if err := ts.check(ctx, name); err != nil {
+		return err
+	}
+	if partition := name.Partition(); partition >= 0 {
+		partitions, err := ts.partitions(ctx, name.Base())
+		if err != nil {
+			return err
+		}
+		if partitions > 0 && partition >= partitions {
+			return notAPartition(name, partitions)
+		}
+	}
+	_, made, err := ts.create(ctx, name, attributes{Properties: properties})
+	if err == nil && !made {
+		err = fmt.Errorf("%w: %s", ErrTopicExists, name)
+	}
+	return err
+}
+
+func notAPartition(name topicname.Name, partitions int) error {
+	return fmt.Errorf("%w: Illegal topic partition name %s with max allowed %d partitions", txn.ErrNotAllowed, name, partitions)
+}
+
+// create makes a topic, and returns the id of the one that was made meanwhile if there is one. A partitioned topic of the same
+// name that was made meanwhile stays the only one.
+func (ts *Topics) create(ctx context.Context, name topicname.Name, a attributes) (id uint64, made bool, err error) {
+	a.Created = ts.options.Now().UnixMilli()
+	value, err := a.encode(oneTopic)
+	if err != nil {
+		return 0, false, fmt.Errorf("create %s: %w", name, err)
+	}
+	key := ts.nameKey(name)
+	result, err := ts.store.txn(ctx, ts.absent(name), []clientv3.Op{clientv3.OpPut(key, value)}, []clientv3.Op{clientv3.OpGet(key)})
+	if err != nil {
+		return 0, false, fmt.Errorf("create %s: %w", name, err)
+	}
+	if result.Succeeded {
+		return uint64(result.Header.Revision), true, nil
+	}
+	if kvs := result.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		return uint64(kvs[0].CreateRevision), false, nil
+	}
+	return 0, false, fmt.Errorf("%w: %w: %s is a partitioned topic", txn.ErrNotAllowed, ErrTopicExists, name)
+}
+
+// absent holds if there is neither a topic nor a partitioned topic of the name.
+func (ts *Topics) absent(name topicname.Name) []clientv3.Cmp {
+	return []clientv3.Cmp{
+		clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", 0),
+		clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name)), "=", 0),
+	}
+}
+
+// Properties returns the properties of a topic or of a partitioned topic.
+// Errors: ErrTopicNotFound.
+func (ts *Topics) Properties(ctx context.Context, name topicname.Name) (map[string]string, error) {
+	stored, err := ts.attributes(ctx, name)
+	return stored.attributes.Properties, err
+}
+
+// UpdateProperties sets properties of a topic or of a partitioned topic, and removes those of the given names.
+// Errors: ErrTopicNotFound, txn.ErrNotAllowed for too many bytes.
+func (ts *Topics) UpdateProperties(ctx context.Context, name topicname.Name, set map[string]string, remove ...string) error {
+	for {
+		stored, err := ts.attributes(ctx, name)
+		if err != nil {
+			return err
+		}
+		properties := maps.Clone(stored.attributes.Properties)
+		if properties == nil {
+			properties = make(map[string]string)
+		}
+		maps.Copy(properties, set)
+		for _, key := range remove {
+			delete(properties, key)
+		}
+		stored.attributes.Properties = properties
+		if swapped, err := ts.swap(ctx, stored); swapped || err != nil {
+			return err
+		}
+	}
+}
+
+// storedAttributes is the key of a topic or of a partitioned topic, as it was read.
+type storedAttributes struct {
+	key        string
+	revision   int64
+	number     int
+	attributes attributes
+}
+
+func (ts *Topics) attributes(ctx context.Context, name topicname.Name) (storedAttributes, error) {
+	for _, key := range []string{ts.partitionedKey(name), ts.nameKey(name)} {
+		got, err := ts.store.get(ctx, key)
+		if err != nil {
+			return storedAttributes{}, err
+		}
+		if len(got.Kvs) > 0 {
+			number, a, err := decodeAttributes(key, got.Kvs[0].Value)
+			return storedAttributes{key, got.Kvs[0].ModRevision, number, a}, err
+		}
+	}
+	return storedAttributes{}, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
+}
+
+// swap writes stored, unless somebody has written it since it was read.
+func (ts *Topics) swap(ctx context.Context, stored storedAttributes) (swapped bool, err error) {
+	value, err := stored.attributes.encode(stored.number)
+	if err != nil {
+		return false, err
+	}
+	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(stored.key), "=", stored.revision)}
+	result, err := ts.store.txn(ctx, same, []clientv3.Op{clientv3.OpPut(stored.key, value)}, nil)
+	if err != nil {
+		return false, fmt.Errorf("write %s: %w", stored.key, err)
+	}
+	return result.Succeeded, nil
+}

@@ -1,0 +1,245 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+)
+
+const (
+	// removalOpsEach are the operations that the removal of one topic takes: its name, its owner, its tombstone. It compares
+	// as many.
+	removalOpsEach = 3
+	// removalOps are those of the removal of a partitioned topic beside those of its partitions.
+	removalOps = 2
+)
+
+// DeleteTopic deletes a topic without partitions, or one partition. Without force nobody may be connected to it; with it clients
+// are disconnected. From the answer on the topic does not exist, and a topic of the same name that is made later is another one.
+// Errors: ErrTopicNotFound, ErrTopicBusy, txn.ErrNotAllowed for a partitioned topic.
+//
+// Source: PersistentTopic.delete; subscriptions without consumers do not keep a topic.
+func (ts *Topics) DeleteTopic(ctx context.Context, name topicname.Name, force bool) error {
+	partitions, err := ts.partitions(ctx, name)
+	if err != nil {
+		return err
+	}
+	if partitions > 0 {
+		return errPartitioned(name)
+	}
+	return ts.remove(ctx, removal{names: []topicname.Name{name}, force: force})
+}
+
+// DeletePartitioned deletes a partitioned topic with all its partitions, all at once. Force is as in DeleteTopic.
+// Errors: ErrTopicNotFound, ErrTopicBusy.
+func (ts *Topics) DeletePartitioned(ctx context.Context, name topicname.Name, force bool) error {
+	for {
+		stored, err := ts.attributes(ctx, name)
+		if err != nil {
+			return err
+		}
+		if stored.key != ts.partitionedKey(name) {
+			return fmt.Errorf("%w: %s is not partitioned", ErrTopicNotFound, name)
+		}
+		r := removal{partitioned: &stored, force: force}
+		for p := range stored.number {
+			r.names = append(r.names, name.WithPartition(p))
+		}
+		if err := ts.remove(ctx, r); !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+}
+
+// errChanged: a partitioned topic has been written since it was read.
+var errChanged = errors.New("the partitioned topic was changed meanwhile")
+
+// removal is what one deletion removes.
+type removal struct {
+	names       []topicname.Name
+	partitioned *storedAttributes // nil: one topic
+	force       bool
+	// unused, if set, is asked in a loaded topic whether it may go.
+	unused func(*Topic) bool
+}
+
+// doomed is a topic as a removal finds it.
+type doomed struct {
+	name  topicname.Name
+	id    uint64
+	owner int64 // mod revision; 0: it was never loaded
+	open  *Topic
+}
+
+// remove deletes names in one transaction of the store, which leaves a tombstone for the data of each. It compares that nobody
+// has loaded or made one since it was looked at; if somebody has, it looks again.
+func (ts *Topics) remove(ctx context.Context, r removal) error {
+	for {
+		found, err := ts.findDoomed(ctx, r)
+		if err != nil {
+			return err
+		}
+		closed, err := ts.closeForRemoval(ctx, found, r)
+		if err != nil {
+			ts.reopen(closed)
+			return err
+		}
+		removed, err := ts.removeNames(ctx, found, r)
+		if err == nil && !removed {
+			ts.reopen(closed)
+			if err := ts.stillThere(ctx, r); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, t := range closed { // if the result is unknown, the next load tells
+			t.abandon(errClosing)
+		}
+		if err != nil {
+			return fmt.Errorf("delete %s: %w", r.names[0].Base(), err)
+		}
+		ts.sweepLater(found)
+		return nil
+	}
+}
+
+// stillThere returns errChanged if a partitioned topic is not as it was.
+func (ts *Topics) stillThere(ctx context.Context, r removal) error {
+	if r.partitioned == nil {
+		return nil
+	}
+	got, err := ts.store.get(ctx, r.partitioned.key)
+	if err == nil && (len(got.Kvs) == 0 || got.Kvs[0].ModRevision != r.partitioned.revision) {
+		return errChanged
+	}
+	return err
+}
+
+func (ts *Topics) findDoomed(ctx context.Context, r removal) ([]doomed, error) {
+	var found []doomed
+	for _, name := range r.names {
+		d := doomed{name: name, open: ts.loaded(name.String())}
+		got, err := ts.store.get(ctx, ts.nameKey(name))
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case len(got.Kvs) > 0:
+			d.id = uint64(got.Kvs[0].CreateRevision)
+		case r.partitioned == nil:
+			return nil, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
+		default: // a partition that nobody has used
+			found = append(found, d)
+			continue
+		}
+		if got, err = ts.store.get(ctx, ts.options.Keys.Topic(d.id).Owner()); err != nil {
+			return nil, err
+		}
+		if len(got.Kvs) > 0 {
+			d.owner = got.Kvs[0].ModRevision
+		}
+		found = append(found, d)
+	}
+	return found, nil
+}
+
+// closeForRemoval makes loaded topics take no more clients, and returns them. Clients that are connected stay until the topics
+// are gone.
+// Errors: ErrTopicBusy.
+func (ts *Topics) closeForRemoval(ctx context.Context, found []doomed, r removal) (closed []*Topic, err error) {
+	for _, d := range found {
+		if d.open == nil {
+			continue
+		}
+		_, err := runIn(ctx, d.open, func(t *Topic, answer func(struct{}, error)) {
+			t.queue.push(&closeItem{t, r, onlyError(answer)})
+		})
+		switch {
+		case errors.Is(err, errClosing): // it was unloaded, and whoever loads it changes its owner
+		case err != nil:
+			return closed, err
+		default:
+			closed = append(closed, d.open)
+		}
+	}
+	return closed, nil
+}
+
+// closeItem makes a topic take no more clients, behind everything that came before.
+type closeItem struct {
+	topic   *Topic
+	removal removal
+	answer  func(error)
+}
+
+func (c *closeItem) prepare(*group) bool { return true }
+
+func (c *closeItem) undo() {}
+
+func (c *closeItem) done(*group) {
+	t := c.topic
+	switch {
+	case t.removing:
+		c.answer(fmt.Errorf("%w: %s is being deleted", errFencedTopic, t.fullName))
+		return
+	case !c.removal.force && t.connected():
+		c.answer(fmt.Errorf("%w: %s", ErrTopicBusy, t.fullName))
+		return
+	case c.removal.unused != nil && !c.removal.unused(t):
+		c.answer(fmt.Errorf("%w: %s", ErrTopicBusy, t.fullName))
+		return
+	}
+	t.removing = true
+	c.answer(nil)
+}
+
+func (c *closeItem) fail(err error) { c.answer(err) }
+
+func (ts *Topics) reopen(closed []*Topic) {
+	for _, t := range closed {
+		t.post(func(bool) { t.removing = false })
+	}
+}
+
+// connected reports whether producers or consumers are attached.
+func (t *Topic) connected() bool {
+	if len(t.producers) > 0 {
+		return true
+	}
+	for _, s := range t.subscriptions {
+		if len(s.consumers) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// removeNames reports false if something is not as it was found; then nothing is removed.
+func (ts *Topics) removeNames(ctx context.Context, found []doomed, r removal) (removed bool, err error) {
+	var compares []clientv3.Cmp
+	var then []clientv3.Op
+	if r.partitioned != nil {
+		compares = append(compares, clientv3.Compare(clientv3.ModRevision(r.partitioned.key), "=", r.partitioned.revision))
+		then = append(then, clientv3.OpDelete(r.partitioned.key))
+	}
+	for _, d := range found {
+		key := ts.nameKey(d.name)
+		compares = append(compares, clientv3.Compare(clientv3.CreateRevision(key), "=", int64(d.id)))
+		if d.id == 0 {
+			continue
+		}
+		owner := ts.options.Keys.Topic(d.id).Owner()
+		compares = append(compares, clientv3.Compare(clientv3.ModRevision(owner), "=", d.owner))
+		then = append(then, clientv3.OpDelete(key), clientv3.OpDelete(owner),
+			clientv3.OpPut(ts.options.Keys.Deleted(d.id), d.name.String()))
+	}
+	result, err := ts.store.txn(ctx, compares, then, nil)
+	if err != nil {
+		return false, err
+	}
+	return result.Succeeded, nil
+}

@@ -1,0 +1,47 @@
+package topic
+
+import (
+	"context"
+
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+)
+
+// Unload answers what waits in a loaded topic, as long as ctx allows, disconnects its clients and takes it out of memory. The
+// next use loads it again. A topic that is not loaded is unloaded already.
+// Errors: ErrTopicNotFound.
+func (ts *Topics) Unload(ctx context.Context, name topicname.Name) error {
+	t := ts.loaded(name.String())
+	if t == nil {
+		exists, err := ts.TopicExists(ctx, name)
+		if err == nil && !exists {
+			err = ErrTopicNotFound
+		}
+		return err
+	}
+	closed := make(chan struct{})
+	t.ask(func(alive bool) {
+		if alive {
+			t.unload()
+		}
+	})
+	t.drain(func() { close(closed) })
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		t.abandon(errClosing)
+		<-closed
+	}
+	return nil
+}
+
+// leaving reports whether the topic takes no more clients.
+func (t *Topic) leaving() bool { return t.removing || t.unloading }
+
+// unload takes nothing more from clients. Consumers go at once; producers stay for the receipts of what they have sent, and what
+// they send from now on is dropped without an answer: they send it again behind the reconnect.
+func (t *Topic) unload() {
+	t.unloading = true
+	for _, s := range t.subscriptions {
+		s.disconnect(nil)
+	}
+}
