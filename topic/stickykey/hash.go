@@ -1,6 +1,6 @@
 package stickykey
 
-import "github.com/spaolacci/murmur3"
+import "github.com/twmb/murmur3"
 
 // Size is one more than the greatest hash.
 //

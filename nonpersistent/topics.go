@@ -1,0 +1,104 @@
+package nonpersistent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Options say how topics behave.
+type Options struct {
+	// Exists says whether a namespace exists. It may block. Nil: all do.
+	Exists func(ctx context.Context, namespace string) (bool, error)
+	// MaxProducers, MaxConsumers and MaxSubscriptions bound what one topic has; 0 is no limit.
+	MaxProducers, MaxConsumers, MaxSubscriptions int
+}
+
+// Topics is all non-persistent topics of a process.
+type Topics struct {
+	options Options
+
+	mu     sync.Mutex // guards the rest; taken before the lock of a topic
+	topics map[string]*topic
+	names  uint64 // of producers that were given one
+}
+
+// New returns no topics.
+func New(options Options) *Topics {
+	return &Topics{options: options, topics: make(map[string]*topic)}
+}
+
+func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
+	if ts.options.Exists == nil {
+		return nil
+	}
+	exists, err := ts.options.Exists(ctx, name.NamespaceName())
+	if err != nil {
+		return fmt.Errorf("look up namespace %s: %w", name.NamespaceName(), err)
+	}
+	if !exists {
+		return &Error{topicNotFound, "Namespace not found: " + name.NamespaceName()}
+	}
+	return nil
+}
+
+// use runs f with the topic, which is made if it does not exist, and goes again if nobody uses it after f.
+func (ts *Topics) use(name topicname.Name, f func(*topic) error) error {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	key := name.String()
+	t := ts.topics[key]
+	if t == nil {
+		t = newTopic(ts, name)
+		ts.topics[key] = t
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := f(t)
+	if t.unused() {
+		delete(ts.topics, key)
+	}
+	return err
+}
+
+// List returns the full names of the topics of a namespace that are in use, in order.
+func (ts *Topics) List(namespace string) []string {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	var names []string
+	for key, t := range ts.topics {
+		if t.name.NamespaceName() == namespace {
+			names = append(names, key)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Exists reports whether somebody uses the topic.
+func (ts *Topics) Exists(name topicname.Name) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.topics[name.String()] != nil
+}
+
+// Unload disconnects everybody from the topic; they come again. It reports whether somebody used it.
+func (ts *Topics) Unload(name topicname.Name) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := ts.topics[name.String()]
+	if t == nil {
+		return false
+	}
+	delete(ts.topics, name.String())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.disconnect()
+	return true
+}
+
+var errTxn = fmt.Errorf("%w: Transactions are not supported on non-persistent topics", txn.ErrNotAllowed)
