@@ -67,7 +67,7 @@ func (s *subscription) next() *consumer {
 }
 
 func (s *subscription) ofKey(metadata *pulsarproto.MessageMetadata) *consumer {
-	member, found := s.keys.Select(stickykey.Hash(stickykey.KeyOf(metadata)))
+	member, found := s.keys.Select(stickykey.Hash(pulsarproto.StickyKey(metadata)))
 	if !found {
 		return nil
 	}

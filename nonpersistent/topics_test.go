@@ -36,6 +36,7 @@ func (c *client) SendError(_ uint64, err error) {
 	c.note(func() { c.refused = append(c.refused, err) })
 }
 func (c *client) Disconnect()                { c.note(func() { c.disconnected++ }) }
+func (c *client) Queued(cnx.ProducerInfo)    {}
 func (c *client) Alive(context.Context) bool { return !c.dead }
 func (c *client) CnxID() uint64              { return c.id }
 func (c *client) Full() bool                 { return c.full }

@@ -1,19 +1,15 @@
-package stickykey
+package pulsarproto
 
-import (
-	"encoding/base64"
-
-	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
-)
+import "encoding/base64"
 
 // noKey is the key of messages without one. Source: PersistentStickyKeyDispatcherMultipleConsumers.NONE_KEY.
 var noKey = []byte("NONE_KEY")
 
-// KeyOf returns the key by which an entry is given to consumers: its ordering key, else its partition key, decoded where the
+// StickyKey returns the key by which an entry is given to consumers: its ordering key, else its partition key, decoded where the
 // metadata says that it is base64. A batch has the key that its own metadata has. The result may share memory with metadata.
 //
 // Source: Commands.peekStickyKey.
-func KeyOf(metadata *pulsarproto.MessageMetadata) []byte {
+func StickyKey(metadata *MessageMetadata) []byte {
 	if metadata == nil {
 		return noKey
 	}
