@@ -37,6 +37,8 @@ func (c *client) SendError(_ uint64, err error) {
 }
 func (c *client) Disconnect()                { c.note(func() { c.disconnected++ }) }
 func (c *client) Queued(cnx.ProducerInfo)    {}
+func (c *client) Peer() cnx.Peer             { return cnx.Peer{} }
+func (c *client) ReachedEndOfTopic()         {}
 func (c *client) Alive(context.Context) bool { return !c.dead }
 func (c *client) CnxID() uint64              { return c.id }
 func (c *client) Full() bool                 { return c.full }
