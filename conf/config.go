@@ -72,6 +72,11 @@ type Config struct {
 	MaxSubscriptionsPerTopic            int           `conf:"maxSubscriptionsPerTopic" default:"0" range:"0," doc:"Most subscriptions of a topic; 0 is no limit."`
 	CompactionThreshold                 int64         `conf:"brokerServiceCompactionThresholdInBytes" unit:"bytes" default:"0" range:"0," doc:"Backlog of a topic's compaction at which it starts by itself; 0 is never."`
 	SchemaCompatibilityStrategy         string        `conf:"schemaCompatibilityStrategy" default:"FULL" oneof:"UNDEFINED|ALWAYS_INCOMPATIBLE|ALWAYS_COMPATIBLE|BACKWARD|FORWARD|FULL|BACKWARD_TRANSITIVE|FORWARD_TRANSITIVE|FULL_TRANSITIVE" doc:"What a new schema of a topic is held against."`
+	SystemTopicSchemaStrategy           string        `conf:"systemTopicSchemaCompatibilityStrategy" default:"ALWAYS_COMPATIBLE" oneof:"UNDEFINED|ALWAYS_INCOMPATIBLE|ALWAYS_COMPATIBLE|BACKWARD|FORWARD|FULL|BACKWARD_TRANSITIVE|FORWARD_TRANSITIVE|FULL_TRANSITIVE" doc:"The same for topics of pulsar/system."`
+	IsSchemaValidationEnforced          bool          `conf:"isSchemaValidationEnforced" default:"false" doc:"Refuse producers without a schema on topics that have one."`
+	IsAllowAutoUpdateSchemaEnabled      bool          `conf:"isAllowAutoUpdateSchemaEnabled" default:"true" doc:"Producers and consumers add their schema to a topic if it is compatible."`
+	SubscriptionPatternEvaluation       bool          `conf:"enableBrokerSideSubscriptionPatternEvaluation" default:"true" doc:"Match the patterns of pattern consumers here, and tell those that watch of topics that come and go."`
+	SubscriptionPatternMaxLength        int           `conf:"subscriptionPatternMaxLength" default:"50" range:"0,1000" doc:"Longest pattern that is matched here, in characters; clients match longer ones themselves."`
 
 	// The store.
 	EtcdQuotaBytes int64 `conf:"etcdQuotaBytes" unit:"bytes" default:"8589934592" range:"67108864," doc:"Bytes that the embedded store may use on disk. Data is refused first, then new transactions; ends go on from a reserve."`

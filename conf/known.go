@@ -152,7 +152,7 @@ var notHonoured = []known{
 	{key: "allowAutoTopicCreationWithLegacyNamingScheme", harmless: "true", reason: "names with a cluster part are not served"},
 	{key: "systemTopicEnabled", harmless: "true", reason: "the store takes the place of system topics"},
 	{key: "topicLevelPoliciesEnabled", harmless: "true", reason: "policies of topics are always in force"},
-	{key: "systemTopicSchemaCompatibilityStrategy", harmless: "ALWAYS_COMPATIBLE", reason: "the store takes the place of system topics"},
+	{key: "topicsPatternRegexImplementation", harmless: "RE2J_WITH_JDK_FALLBACK", reason: "patterns are RE2 expressions; clients match others themselves"},
 	{key: "brokerServiceCompactionMonitorIntervalInSeconds", harmless: "60", reason: "this version compacts no topics"},
 	{key: "brokerServiceCompactionPhaseOneLoopTimeInSeconds", harmless: "30", reason: "this version compacts no topics"},
 	{key: "topicCompactionRetainNullKey", harmless: "false|true", reason: "this version compacts no topics"},

@@ -93,9 +93,18 @@ func (o *Options) connections(events conn.Events) conn.Options {
 		MaxConnections:       c.BrokerMaxConnections,
 		MaxConnectionsPerIP:  c.BrokerMaxConnectionsPerIP,
 		MaxConcurrentLookups: c.MaxConcurrentLookupRequest,
+		MaxPatternLength:     o.maxPatternLength(),
 		Log:                  o.Log,
 		Events:               events,
 	}
+}
+
+// maxPatternLength is negative where patterns are left to clients.
+func (o *Options) maxPatternLength() int {
+	if !o.Config.SubscriptionPatternEvaluation {
+		return -1
+	}
+	return offIfNotPositive(o.Config.SubscriptionPatternMaxLength)
 }
 
 // offIfNotPositive turns broker.conf's "0 or less is off" into package conn's "negative is off".

@@ -20,6 +20,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/lookup"
 	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
 	"github.com/pulsar-tc/pulsar-tc/resources"
+	"github.com/pulsar-tc/pulsar-tc/schema/registry"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
 )
@@ -34,6 +35,7 @@ type Server struct {
 	// brokerPolicies hold where neither a topic nor its namespace says otherwise.
 	brokerPolicies topic.Policies
 	topics         *topic.Topics
+	schemas        *registry.Registry
 	metrics        *metrics
 	connections    *conn.Server
 	binary, web    net.Listener
@@ -162,6 +164,8 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
 	topicOptions.Policies = s.topicPolicies
+	s.schemas = registry.New(s.schemaOptions())
+	topicOptions.Schemas = s.schemas
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
@@ -234,6 +238,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 	}
 	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
 		Coordinators: &coordinators{s.group}, Topics: &checkedTopics{s.topics, s.group}, Lookup: where,
+		Schemas: &schemas{s.schemas, s.topics},
 	})
 	s.onClose(s.drain)
 	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)
