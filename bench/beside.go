@@ -67,13 +67,18 @@ func (c *contest) line(what, with string) line {
 	return figure(what, c.ours.rate(), "txn/s").compared(ceiling{with, c.theirs.rate()})
 }
 
+// messages is line for what is counted in messages.
+func (c *contest) messages(what, with string) line {
+	return figure(what, c.ours.rate(), "msg/s").compared(ceiling{with, c.theirs.rate()})
+}
+
 // besidePulsar compares with a real Pulsar: its defaults, and its batched transaction log. Each server is a process of its
 // own, and the clients are in this one.
 func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 	if os.Getenv(pulsarStart) == "" {
 		return []line{leftOut("beside a real Pulsar "+pulsarVersion, pulsarStart+" names no program that starts one")}, nil
 	}
-	var plain, batched, send contest
+	var plain, batched, send, publish, consume, transform contest
 	for _, c := range []struct {
 		set []string // of Pulsar
 		run func(context.Context, *process.Server, *broker) error
@@ -81,6 +86,9 @@ func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 		{nil, plain.newEnds},
 		{[]string{"transactionLogBatchedWriteEnabled=true"}, batched.newEnds},
 		{nil, send.sends},
+		{nil, publish.publishes},
+		{nil, consume.consumes},
+		{nil, transform.transforms},
 	} {
 		if err := s.contest(ctx, c.set, c.run); err != nil {
 			return nil, err
@@ -91,6 +99,9 @@ func besidePulsar(ctx context.Context, s *suite) ([]line, error) {
 		plain.line(newEnds, "Pulsar, defaults").ratioAtLeast(3),
 		batched.line(newEnds, "Pulsar, batched log").ratioAtLeast(2),
 		send.line("NEW+SEND+END, 64 Go clients, 1 topic", "Pulsar, defaults, 64 topics").ratioAtLeast(1.5),
+		publish.messages(plainSends, "Pulsar").ratioAtLeast(1),
+		consume.messages("backlog of 1 M messages of 100 B, 1 Go consumer", "Pulsar").ratioAtLeast(1),
+		transform.line(consumeTransformProduce, "Pulsar, 16 topics each way").ratioAtLeast(3),
 	}, nil
 }
 

@@ -39,6 +39,8 @@ var rows = []struct {
 	{"idle", idle},
 	{"forgotten", forgotten},
 	{"send", sendByClients}, // late: an official client keeps some memory of each transaction until its timeout
+	{"plain", publishPlain},
+	{"transform", transform},
 	{"pulsar", besidePulsar},
 }
 

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
 )
 
 // producers are official Go clients, each with one producer; a client waits for each answer.
@@ -49,9 +46,7 @@ type produced struct {
 }
 
 func (p *producers) open(i int) (produced, error) {
-	client, err := pulsar.NewClient(pulsar.ClientOptions{
-		URL: p.serviceURL, EnableTransaction: true, Logger: log.NewLoggerWithSlog(slog.New(slog.NewTextHandler(io.Discard, nil))),
-	})
+	client, err := newGoClient(p.serviceURL, true)
 	if err != nil {
 		return produced{}, err
 	}

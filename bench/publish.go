@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/process"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+)
+
+// publisher is one official Go producer that batches, and sends as fast as its answers come.
+type publisher struct {
+	serviceURL string
+	topic      string
+}
+
+func newGoClient(serviceURL string, transactions bool) (pulsar.Client, error) {
+	return pulsar.NewClient(pulsar.ClientOptions{
+		URL: serviceURL, EnableTransaction: transactions, Logger: log.NewLoggerWithSlog(slog.New(slog.NewTextHandler(io.Discard, nil))),
+	})
+}
+
+// runFor measures how many messages are stored in d, after warmUp.
+func (p publisher) runFor(ctx context.Context, warmUp, d time.Duration) (measured, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var stored atomic.Int64
+	done := make(chan error, 1)
+	go func() { done <- p.publish(ctx, -1, true, &stored) }()
+	pause(ctx, warmUp)
+	before, began := stored.Load(), time.Now()
+	pause(ctx, d)
+	m := measured{count: stored.Load() - before, took: time.Since(began)}
+	cancel()
+	return m, <-done
+}
+
+// pendingMessages is how far a producer is ahead of its answers. With the 1000 of its default the client waits most of the time.
+const pendingMessages = 50_000
+
+// publish sends limit messages, or until ctx ends if limit is negative. It returns when all are answered.
+func (p publisher) publish(ctx context.Context, limit int, batches bool, stored *atomic.Int64) error {
+	client, err := newGoClient(p.serviceURL, false)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{
+		Topic: p.topic, DisableBatching: !batches, MaxPendingMessages: pendingMessages,
+	})
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	var failed atomic.Pointer[error]
+	payload := make([]byte, payloadBytes)
+	for n := 0; n != limit && ctx.Err() == nil && failed.Load() == nil; n++ {
+		producer.SendAsync(context.Background(), &pulsar.ProducerMessage{Payload: payload}, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
+			if err != nil {
+				failed.CompareAndSwap(nil, &err)
+			}
+			stored.Add(1)
+		})
+	}
+	if err := producer.Flush(); err != nil {
+		return err
+	}
+	if err := failed.Load(); err != nil {
+		return fmt.Errorf("send to %s: %w", p.topic, *err)
+	}
+	return nil
+}
+
+const plainSends = "plain sends of 100 B, 1 Go producer, batching"
+
+// publishPlain is compared with bare puts of the bytes of each etcd transaction that the server committed meanwhile.
+func publishPlain(ctx context.Context, _ *suite) ([]line, error) {
+	var ours measured
+	var puts time.Duration
+	err := withLocal(ctx, nil, func(l *local, _ *wireclient.Conn) error {
+		p := publisher{l.ServiceURL(), "persistent://public/default/plain"}
+		if _, err := p.runFor(ctx, 0, warmUp); err != nil {
+			return err
+		}
+		l.start()
+		m, err := p.runFor(ctx, 0, measuredTime/2)
+		recorded := l.recording.stop()
+		if err != nil {
+			return err
+		}
+		ours = m
+		return onBare(ctx, func(b *bare) error {
+			took, err := b.puts(ctx, recorded)
+			puts = sum(took)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	bare := ceiling{"bare etcd puts, same bytes and grouping", float64(ours.count) / puts.Seconds()}
+	return []line{figure(plainSends, ours.rate(), "msg/s").compared(bare).ratioAtLeast(0.5)}, nil
+}
+
+// backlogMessages is the backlog that a consumer finds.
+const backlogMessages = 1_000_000
+
+// consumer reads a topic from its first message on with one official Go consumer.
+type consumer struct {
+	serviceURL string
+	topic      string
+	runs       int // each has a subscription of its own
+}
+
+// runFor measures how many messages of the backlog are received and acknowledged in d, or how long all of them take. There is
+// nothing to warm up: the next run begins at the first message again.
+func (c *consumer) runFor(ctx context.Context, _, d time.Duration) (m measured, err error) {
+	client, err := newGoClient(c.serviceURL, false)
+	if err != nil {
+		return m, err
+	}
+	defer client.Close()
+	c.runs++
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
+		Topic: c.topic, SubscriptionName: fmt.Sprintf("run-%d", c.runs), SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+	})
+	if err != nil {
+		return m, err
+	}
+	defer consumer.Close()
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	for began := time.Now(); m.count < backlogMessages; m.took = time.Since(began) {
+		message, err := consumer.Receive(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			return m, err
+		}
+		if err := consumer.Ack(message); err != nil {
+			return m, err
+		}
+		m.count++
+	}
+	return m, nil
+}
+
+// publishes lets both servers store plain messages.
+func (c *contest) publishes(ctx context.Context, ours *process.Server, theirs *broker) error {
+	on := func(serviceURL string) func(time.Duration) (measured, error) {
+		p := publisher{serviceURL, "persistent://public/default/plain"}
+		return func(warmUp time.Duration) (measured, error) { return p.runFor(ctx, warmUp, contestTurn) }
+	}
+	return c.run(contender{ours.Pid(), on(ours.ServiceURL)}, contender{theirs.pid(), on(theirs.url)})
+}
+
+// consumes lets both deliver a backlog.
+func (c *contest) consumes(ctx context.Context, ours *process.Server, theirs *broker) error {
+	const topic = "persistent://public/default/backlog"
+	on := func(serviceURL string) func(time.Duration) (measured, error) {
+		reader := &consumer{serviceURL: serviceURL, topic: topic}
+		return func(warmUp time.Duration) (measured, error) { return reader.runFor(ctx, warmUp, contestTurn) }
+	}
+	for _, serviceURL := range []string{ours.ServiceURL, theirs.url} {
+		if err := (publisher{serviceURL, topic}).publish(ctx, backlogMessages, true, new(atomic.Int64)); err != nil {
+			return err
+		}
+	}
+	return c.run(contender{ours.Pid(), on(ours.ServiceURL)}, contender{theirs.pid(), on(theirs.url)})
+}
