@@ -54,6 +54,10 @@ func (c *consumer) acknowledge(cmd *pulsarproto.CommandAck, done func(error)) {
 			return
 		}
 	}
+	if ids = c.topic.options.countable(a, ids); len(ids) == 0 {
+		done(nil)
+		return
+	}
 	a.holds = make([]pendingack.Hold, 0, len(ids))
 	for _, id := range ids {
 		a.holds = append(a.holds, pendingack.Hold{Position: ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}})
@@ -65,6 +69,26 @@ func (c *consumer) acknowledge(cmd *pulsarproto.CommandAck, done func(error)) {
 		}
 		c.topic.queue.push(a)
 	})
+}
+
+// countable drops the acknowledgements of parts of batches where those have no effect. A cumulative one counts up to its batch.
+//
+// Source: Consumer.individualAckNormal; broker.conf acknowledgmentAtBatchIndexLevelEnabled.
+func (o *Options) countable(a *ackItem, ids []*pulsarproto.MessageIdData) []*pulsarproto.MessageIdData {
+	if !o.WholeBatchAcks || a.inTxn {
+		return ids
+	}
+	partial := func(id *pulsarproto.MessageIdData) bool {
+		return slices.ContainsFunc(id.GetAckSet(), func(word int64) bool { return word != 0 })
+	}
+	if !a.cumulative {
+		return slices.DeleteFunc(slices.Clone(ids), partial)
+	}
+	if partial(ids[0]) {
+		before := ids[0].GetEntryId() - 1
+		ids = []*pulsarproto.MessageIdData{{LedgerId: ids[0].LedgerId, EntryId: &before}}
+	}
+	return ids
 }
 
 // open returns the open key that the acknowledgement depends on.
@@ -186,44 +210,4 @@ func (a *ackItem) fail(err error) { a.answer(err) }
 // tooLarge implements refusable. What is acknowledged outside transactions is stored in parts and is never too large.
 func (a *ackItem) tooLarge(err error) {
 	a.err = fmt.Errorf("%w: an acknowledgement of %d messages does not fit a write: %w", txn.ErrNotAllowed, len(a.holds), err)
-}
-
-// taken takes what is acknowledged out of what consumers of a Shared subscription have to acknowledge.
-func (s *subscription) taken(a *ackItem) {
-	if !s.shared() || a.cumulative {
-		s.pruneSizes()
-		return
-	}
-	for _, hold := range a.holds {
-		if !a.inTxn && !s.cursor.Done(hold.Position) {
-			continue
-		}
-		if hold.Acked != nil && !s.held(hold.Position) && !s.cursor.Done(hold.Position) {
-			continue
-		}
-		if a.consumer.take(hold.Position) {
-			continue
-		}
-		for _, c := range s.consumers {
-			if c.take(hold.Position) {
-				break
-			}
-		}
-	}
-	s.pruneSizes()
-}
-
-// held reports whether nothing of the batch at p is left that neither the cursor nor a transaction has.
-func (s *subscription) held(p ledger.Position) bool {
-	whole, indexes := s.pending.Hidden(p)
-	return whole || indexes.Or(s.cursor.Acked(p)).Count() >= s.batchSize(p)
-}
-
-func (c *consumer) take(p ledger.Position) bool {
-	messages, has := c.unacked[p]
-	if has {
-		delete(c.unacked, p)
-		c.unackedMessages -= int(messages)
-	}
-	return has
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+	"github.com/pulsar-tc/pulsar-tc/topic/stickykey"
 )
 
 // consumer is an attached consumer.
@@ -24,14 +25,16 @@ type consumer struct {
 	since        int64 // Unix ms
 	messagesOut  uint64
 	bytesOut     uint64
-	autoConsume  bool // takes the schema of the topic
 
 	permits  int64 // in messages; below 0 by the rest of a batch
 	epoch    uint64
 	hasEpoch bool
-	// unacked is what the consumer of a Shared subscription has, with the number of messages; unackedMessages is their sum.
-	unacked         map[ledger.Position]uint32
+	// unacked is what the consumer of a Shared or Key_Shared subscription has; unackedMessages is the sum of it.
+	unacked         map[ledger.Position]unacked
 	unackedMessages int
+	overloaded      bool // takes nothing until it has acknowledged
+	member          stickykey.Member
+	waiting         keyHeap // keys of which it may be given what waits
 }
 
 var _ cnx.Consumer = (*consumer)(nil)
@@ -73,26 +76,35 @@ func (c *consumer) Redeliver(cmd *pulsarproto.CommandRedeliverUnacknowledgedMess
 			}
 			s.rewind()
 		case len(cmd.GetMessageIds()) == 0:
-			for _, p := range slices.SortedFunc(maps.Keys(c.unacked), ledger.Position.Compare) { // in order each costs least
-				c.returns(p)
-			}
+			c.returnAll(slices.Collect(maps.Keys(c.unacked)))
 		default:
+			positions := make([]ledger.Position, 0, len(cmd.GetMessageIds()))
 			for _, id := range cmd.GetMessageIds() {
-				c.returns(ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()})
+				positions = append(positions, ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()})
 			}
+			c.returnAll(positions)
 		}
 	})
 }
 
-// returns takes back what the consumer has of p and queues it.
-func (c *consumer) returns(p ledger.Position) {
-	messages, has := c.unacked[p]
-	if !has {
-		return
+// returnAll takes back what the consumer has of positions, and queues it, counted. It costs one pass over what is queued.
+func (c *consumer) returnAll(positions []ledger.Position) {
+	s := c.subscription
+	due := make([]ledger.Range, 0, len(positions))
+	for _, p := range positions {
+		was, had := c.take(p)
+		if !had {
+			continue
+		}
+		s.redelivered[p]++
+		if s.restrict(p, was.indexes) {
+			due = append(due, ledger.One(p))
+		}
+		if was.key != 0 {
+			s.freeKey(was.key)
+		}
 	}
-	delete(c.unacked, p)
-	c.unackedMessages -= int(messages)
-	c.subscription.again(p, nil)
+	s.redeliver.AddAll(due)
 }
 
 // LastMessageID implements cnx.Consumer.

@@ -186,18 +186,6 @@ func TestShared(t *testing.T) {
 	}
 }
 
-func TestSharedUnackedLimit(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.MaxUnackedMessages = 3 })
-	p := w.produce("a")
-	c := w.subscribe("a", "s", shared)
-	at, _ := sendMany(p, 5)
-	c.want("m0", "m1", "m2")
-	c.wantNothing(w, "a")
-	c.ack(at[1])
-	c.want("m3")
-	c.wantNothing(w, "a")
-}
-
 func TestExclusive(t *testing.T) {
 	w := newWorld(t)
 	p := w.produce("a")
@@ -230,37 +218,10 @@ func TestExclusive(t *testing.T) {
 	}
 }
 
-func TestFailover(t *testing.T) {
-	failover := ofType(pulsarproto.CommandSubscribe_Failover)
-	w := newWorld(t)
-	p := w.produce("a-partition-0")
-	a := w.subscribe("a-partition-0", "s", failover, named("a"))
-	if !<-a.active {
-		t.Fatal("the only consumer is not active")
-	}
-	b := w.subscribe("a-partition-0", "s", failover, named("b"))
-	if <-b.active {
-		t.Fatal("the second consumer is active")
-	}
-	at, _ := sendMany(p, 3)
-	for _, d := range a.want("m0", "m1", "m2") {
-		if d.Partition != 0 {
-			t.Fatalf("partition %d, want 0", d.Partition)
-		}
-	}
-	a.ack(at[0])
-	b.wantNothing(w, "a-partition-0")
-	a.Close()
-	if !<-b.active {
-		t.Fatal("the one that is left is not active")
-	}
-	b.want("m1", "m2")
-}
-
 func TestSubscriptionTypesAndNames(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.trySubscribe("a", "s", ofType(pulsarproto.CommandSubscribe_Key_Shared)); !errors.Is(err, txn.ErrNotAllowed) {
-		t.Errorf("Key_Shared: %v", err)
+	if _, err := w.trySubscribe("a", "s", ofType(4)); !errors.Is(err, txn.ErrNotAllowed) {
+		t.Errorf("type 4: %v", err)
 	}
 	for _, name := range []string{"", "pulsar.dedup"} {
 		if _, err := w.trySubscribe("a", name); !errors.Is(err, ErrSubscriptionName) {

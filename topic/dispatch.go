@@ -5,17 +5,17 @@ import (
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
-	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 )
 
-func (s *subscription) failover() bool { return s.kind == pulsarproto.CommandSubscribe_Failover }
-
 // dispatch delivers as long as a consumer takes messages and there are any.
 func (s *subscription) dispatch() {
-	for !s.seeking {
-		c := s.receiver()
-		if c == nil {
+	if s.shared() {
+		s.dispatchToMany()
+		return
+	}
+	for !s.seeking && s.settle() {
+		if !s.takes() {
 			s.topic.cache.budget.relieve(s)
 			return
 		}
@@ -23,32 +23,16 @@ func (s *subscription) dispatch() {
 		if !found {
 			return
 		}
-		c.deliver(e, indexes)
+		s.active.deliver(e, 0, indexes)
 	}
-}
-
-// receiver returns a consumer with permits: the active one, or on Shared the next in turn.
-func (s *subscription) receiver() *consumer {
-	if !s.shared() {
-		if s.active != nil && s.active.ready() {
-			return s.active
-		}
-		return nil
-	}
-	for range s.consumers {
-		s.turn++
-		if c := s.consumers[s.turn%len(s.consumers)]; c.ready() {
-			return c
-		}
-	}
-	return nil
 }
 
 func (c *consumer) ready() bool {
-	return c.attached && c.permits > 0 && c.unackedMessages < c.topic.options.MaxUnackedMessages && !c.client.Full()
+	return c.attached && c.permits > 0 && !c.overloaded && !c.client.Full()
 }
 
-func (c *consumer) deliver(e *ledger.Entry, indexes ledger.Bits) {
+// deliver hands e, or indexes of it, to the consumer. key is given on Key_Shared.
+func (c *consumer) deliver(e *ledger.Entry, key waitKey, indexes ledger.Bits) {
 	s := c.subscription
 	d := cnx.Delivery{
 		LedgerID: e.Position.Ledger, EntryID: e.Position.Entry, Partition: int32(c.topic.name.Partition()),
@@ -63,8 +47,7 @@ func (c *consumer) deliver(e *ledger.Entry, indexes ledger.Bits) {
 	}
 	if s.shared() {
 		d.RedeliveryCount = s.redelivered[e.Position]
-		c.unacked[e.Position] = e.NumMessages
-		c.unackedMessages += int(e.NumMessages)
+		c.gave(e, key, indexes)
 	}
 	c.messagesOut += uint64(e.NumMessages)
 	c.bytesOut += uint64(len(e.Payload))

@@ -22,6 +22,8 @@
 //   - Positions are never used twice: the ledger id is the revision at which the load put the owner key.
 //   - A producer is exclusive only once its topic epoch is durable. What an older one sent is written before that or never, and it
 //     cannot attach under its epoch again.
+//   - On Shared and Key_Shared what comes again goes before what waits for its consumer, and that before what was never looked at.
+//     Only positions wait, a bounded number, in order by key: no round looks at them all.
 //   - Acknowledged entries are deleted when every subscription has acknowledged them and they are older than
 //     Options.Retention, counted from the first load for what an earlier run wrote. Without subscriptions age alone counts.
 //   - A topic that nobody uses leaves memory after Options.IdleUnload, and nothing stored changes; the next use loads it again.

@@ -41,6 +41,9 @@ var (
 	ErrSubscriptionNotFound = &Error{pulsarproto.ServerError_SubscriptionNotFound, "Subscription not found"}
 	// ErrConsumerBusy: the subscription has consumers that do not admit this one.
 	ErrConsumerBusy = &Error{pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected"}
+	// ErrTopicFull and ErrSubscriptionFull: the policies allow no more consumers. Source: BrokerServiceException.ConsumerBusyException.
+	ErrTopicFull        = &Error{pulsarproto.ServerError_ConsumerBusy, "Topic reached max consumers limit"}
+	ErrSubscriptionFull = &Error{pulsarproto.ServerError_ConsumerBusy, "Subscription reached max consumers limit"}
 	// ErrProducerBusy: a live producer has the name.
 	ErrProducerBusy = &Error{pulsarproto.ServerError_ProducerBusy, "Producer with the same name is already connected"}
 	// ErrSubscriptionName: the name of a subscription is empty or reserved. Pulsar answers it with the code of ProducerBusy.

@@ -37,8 +37,6 @@ type Options struct {
 	Keys      keyspace.Space
 	Registrar Registrar
 	Log       zerolog.Logger
-	// Schemas, if set, keeps the schemas that clients bring; else they are not looked at.
-	Schemas Schemas
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
@@ -81,9 +79,23 @@ type Options struct {
 	IdleUnload time.Duration
 	// CacheBytes bounds the recent entries that all topics together keep in memory. Default 64 MiB.
 	CacheBytes int64
-	// MaxUnackedMessages bounds what one Shared consumer has unacknowledged, in messages. Default 50000.
-	// Source: broker.conf maxUnackedMessagesPerConsumer.
-	MaxUnackedMessages int
+	// MaxUnackedMessages bounds what one consumer of a Shared or Key_Shared subscription has unacknowledged, in messages, and
+	// MaxUnackedMessagesPerSubscription all of them. Default 50000 and 200000; less than 0 is no limit.
+	// Source: broker.conf maxUnackedMessagesPerConsumer, maxUnackedMessagesPerSubscription.
+	MaxUnackedMessages, MaxUnackedMessagesPerSubscription int
+	// FailoverDelay is the time from a change of the active consumer of a Failover subscription to its first message.
+	// Source: broker.conf activeConsumerFailoverDelayTimeMillis.
+	FailoverDelay time.Duration
+	// KeySharedRingPoints is the number of points of each consumer on the ring of a Key_Shared subscription; 0 splits ranges
+	// instead. Source: broker.conf subscriptionKeySharedConsistentHashingReplicaPoints.
+	KeySharedRingPoints int
+	// NoKeyShared refuses Key_Shared. Source: broker.conf subscriptionKeySharedEnable.
+	NoKeyShared bool
+	// WholeBatchAcks makes acknowledgements of a part of a batch outside transactions have no effect.
+	// Source: broker.conf acknowledgmentAtBatchIndexLevelEnabled, false.
+	WholeBatchAcks bool
+	// DelayedDeliveryTick is the least time between two looks at what is due. Source: broker.conf delayedDeliveryTickTimeMillis.
+	DelayedDeliveryTick time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -104,6 +116,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.IdleUnload, time.Minute)
 	setDefault(&o.CacheBytes, 64<<20)
 	setDefault(&o.MaxUnackedMessages, 50000)
+	setDefault(&o.MaxUnackedMessagesPerSubscription, 200000)
 	return o
 }
 

@@ -35,11 +35,15 @@ type subscribeItem struct {
 
 	created *subscription
 	id      uint64
+	err     error
 }
 
 func (i *subscribeItem) prepare(g *group) bool {
 	t := i.topic
 	if t.subscriptions[i.name] != nil || !i.allowed() {
+		return true
+	}
+	if i.err = i.fitsPolicies(); i.err != nil {
 		return true
 	}
 	if len(g.blocks) > 0 || t.creating[i.name] || !g.fits(2, len(i.name)) {
@@ -62,6 +66,27 @@ func (i *subscribeItem) prepare(g *group) bool {
 // allowed reports whether a missing subscription may be created.
 func (i *subscribeItem) allowed() bool {
 	return !i.durable || i.cmd == nil || i.topic.options.AllowAutoSubscriptionCreation
+}
+
+// fitsPolicies refuses a durable subscription that is one too many.
+//
+// Source: PersistentTopic.checkMaxSubscriptionsPerTopicExceed.
+func (i *subscribeItem) fitsPolicies() error {
+	t := i.topic
+	most := t.options.Policies(t.name).MaxSubscriptions
+	if most <= 0 || !i.durable {
+		return nil
+	}
+	durable := len(t.creating)
+	for _, s := range t.subscriptions {
+		if s.durable {
+			durable++
+		}
+	}
+	if durable < most {
+		return nil
+	}
+	return fmt.Errorf("%w: Exceed the maximum number of subscriptions of the topic: %s", txn.ErrNotAllowed, t.fullName)
 }
 
 // start is the first position that a new subscription is given. Latest is the end of what can be read: the messages of a
@@ -101,15 +126,17 @@ func (i *subscribeItem) done(*group) {
 		t.subscriptions[i.name] = i.created
 	}
 	delete(t.creating, i.name)
-	if i.cmd == nil {
+	s := t.subscriptions[i.name]
+	switch {
+	case i.err != nil && s == nil:
+		i.fail(i.err)
 		return
-	}
-	if t.leaving() {
+	case i.cmd == nil:
+		return
+	case t.leaving():
 		i.fail(errFencedTopic)
 		return
-	}
-	s := t.subscriptions[i.name]
-	if s == nil {
+	case s == nil:
 		i.fail(fmt.Errorf("%w: %s", ErrSubscriptionNotFound, i.name))
 		return
 	}
@@ -136,8 +163,13 @@ func (i *subscribeItem) attach(s *subscription) {
 			return
 		}
 	}
+	if err := s.admits(i); err != nil {
+		i.fail(err)
+		return
+	}
 	s.kind = kind
-	i.answer(s.add(i), nil)
+	c, err := s.add(i)
+	i.answer(c, err)
 }
 
 // probe asks whether the consumer in the way is alive, and tries again.
@@ -160,32 +192,75 @@ func (i *subscribeItem) probe(old *consumer) {
 	})
 }
 
-func (s *subscription) add(i *subscribeItem) *consumer {
+// admits refuses a consumer that is one too many, or wants keys to go another way than those before it.
+//
+// Source: AbstractTopic.isConsumersExceededOnTopic, AbstractSubscription.checkForConsumerCompatibilityErrorWithDispatcher.
+func (s *subscription) admits(i *subscribeItem) error {
+	t := s.topic
+	policies := t.options.Policies(t.name)
+	if most := policies.MaxConsumersPerSubscription; most > 0 && len(s.consumers) >= most {
+		return ErrSubscriptionFull
+	}
+	if most := policies.MaxConsumers; most > 0 && t.consumers() >= most {
+		return ErrTopicFull
+	}
+	if i.cmd.GetSubType() == pulsarproto.CommandSubscribe_Key_Shared && len(s.consumers) > 0 && !s.sticky.agrees(i.cmd.GetKeySharedMeta()) {
+		return fmt.Errorf("%w: subscription %s has another Key_Shared policy", ErrConsumerBusy, s.name)
+	}
+	return nil
+}
+
+// consumers is the number of consumers of all subscriptions.
+func (t *Topic) consumers() int {
+	n := 0
+	for _, s := range t.subscriptions {
+		n += len(s.consumers)
+	}
+	return n
+}
+
+// add attaches a consumer. Errors: ConsumerAssignError.
+func (s *subscription) add(i *subscribeItem) (*consumer, error) {
 	c := &consumer{
 		topic: s.topic, subscription: s, id: i.cmd.GetConsumerId(), name: i.cmd.GetConsumerName(), priority: i.cmd.GetPriorityLevel(),
 		caller: i.caller, client: i.client, attached: true, since: s.topic.options.Now().UnixMilli(),
 		epoch: i.cmd.GetConsumerEpoch(), hasEpoch: i.cmd.ConsumerEpoch != nil,
-		autoConsume: i.cmd.GetSchema().GetType() == pulsarproto.Schema_AutoConsume,
+	}
+	if s.shared() {
+		return c, s.addShared(c, i.cmd.GetKeySharedMeta())
 	}
 	s.consumers = append(s.consumers, c)
-	if s.shared() {
-		c.unacked = make(map[ledger.Position]uint32)
-		return c
-	}
 	before := s.active
 	s.elect()
 	if s.failover() && before == s.active {
 		c.client.ActiveConsumerChange(false)
 	}
-	return c
+	return c, nil
+}
+
+func (s *subscription) addShared(c *consumer, meta *pulsarproto.KeySharedMeta) error {
+	if len(s.consumers) == 0 {
+		s.levels, s.parked = nil, newParking()
+		s.sticky = s.topic.options.newKeyShared(meta)
+		if s.holders.keys == nil {
+			s.holders = newKeyHolders()
+		}
+	}
+	if s.keyShared() {
+		if err := s.sticky.add(c, meta); err != nil {
+			return err
+		}
+		s.lookAgain()
+	}
+	c.unacked = make(map[ledger.Position]unacked)
+	s.consumers = append(s.consumers, c)
+	s.join(c)
+	return nil
 }
 
 // Subscribe implements conn.Topics.
 func (ts *Topics) Subscribe(ctx context.Context, name topicname.Name, caller cnx.Caller, cmd *pulsarproto.CommandSubscribe, client cnx.ConsumerClient) (cnx.Consumer, error) {
-	if err := checkSubscribe(cmd); err != nil {
-		return nil, err
-	}
-	if err := ts.consumerSchema(ctx, name, caller, cmd); err != nil {
+	if err := ts.options.checkSubscribe(cmd); err != nil {
 		return nil, err
 	}
 	c, err := attach(ctx, ts, name, cmd.GetForceTopicCreation(), func(t *Topic, answer func(*consumer, error)) {
@@ -200,7 +275,7 @@ func (ts *Topics) Subscribe(ctx context.Context, name topicname.Name, caller cnx
 	return ts.rollBack(ctx, c, cmd)
 }
 
-func checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
+func (o *Options) checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
 	switch name := cmd.GetSubscription(); {
 	case name == "", name == reservedSubscription:
 		return ErrSubscriptionName
@@ -208,9 +283,12 @@ func checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
 	if err := errors.Join(checkLength("subscription", cmd.GetSubscription()), checkLength("consumer_name", cmd.GetConsumerName())); err != nil {
 		return err
 	}
+	if o.NoKeyShared && cmd.GetSubType() == pulsarproto.CommandSubscribe_Key_Shared {
+		return fmt.Errorf("%w: Key_Shared subscription is disabled by broker.", txn.ErrNotAllowed)
+	}
 	switch kind := cmd.GetSubType(); kind {
 	case pulsarproto.CommandSubscribe_Exclusive, pulsarproto.CommandSubscribe_Failover:
-	case pulsarproto.CommandSubscribe_Shared:
+	case pulsarproto.CommandSubscribe_Shared, pulsarproto.CommandSubscribe_Key_Shared:
 		if cmd.GetReadCompacted() {
 			return fmt.Errorf("%w: readCompacted needs an Exclusive or Failover subscription", txn.ErrNotAllowed)
 		}

@@ -2,6 +2,7 @@ package topic
 
 import (
 	"slices"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -31,8 +32,23 @@ type subscription struct {
 	waiting     []func(error) // answers to acknowledgements whose cursor needs another group
 
 	consumers []*consumer
-	turn      int // of Shared consumers
+	// Exclusive and Failover.
 	active    *consumer
+	settling  bool // the active one changed, and starts at settledAt
+	settledAt time.Time
+	// Shared and Key_Shared.
+	levels          []level    // the consumers by priority, lowest number first
+	sticky          *keyShared // nil unless Key_Shared
+	holders         keyHolders
+	parked          parking
+	chunks          map[waitKey]*consumer // who is given the rest of a message in chunks
+	delayed         delayed
+	unackedMessages int
+	overloaded      bool
+
+	alarm    *time.Timer // nil: none runs
+	alarmAt  time.Time
+	lastWake time.Time
 
 	read ledger.Position // everything before it was looked at for delivery
 	// redeliver is what was looked at and is to be delivered again; given restricts it to indexes of a batch.
@@ -58,8 +74,6 @@ func (t *Topic) newSubscription(name string, durable bool, c *cursor.Cursor) *su
 func (s *subscription) participant() txn.Participant {
 	return txn.Participant{Topic: s.topic.fullName, Subscription: s.name, Kind: txn.AckedSubscription}
 }
-
-func (s *subscription) shared() bool { return s.kind == pulsarproto.CommandSubscribe_Shared }
 
 // committing returns the commit of id that is being stored, or nil.
 func (s *subscription) committing(id txn.ID) *ackCommit {
@@ -140,7 +154,7 @@ func (s *subscription) saved() {
 	commits, waiting := s.commits, s.waiting
 	s.commits, s.waiting = nil, nil
 	for _, c := range commits {
-		s.pending.Release(c.id)
+		s.freePending(s.pending.Release(c.id).Individual)
 	}
 	for _, c := range commits {
 		c.answer(nil)
@@ -168,6 +182,7 @@ func (s *subscription) fail(err error) {
 // giveBack makes available again exactly what an aborted transaction held, as far as it was looked at already; the rest is
 // delivered in its turn.
 func (s *subscription) giveBack(held pendingack.Held) {
+	defer s.freePending(held.Individual)
 	for _, hold := range held.Individual {
 		s.again(hold.Position, hold.Acked)
 	}
@@ -200,17 +215,26 @@ func (s *subscription) again(p ledger.Position, indexes ledger.Bits) {
 	if s.shared() {
 		s.redelivered[p]++
 	}
-	if !p.Before(s.read) {
-		return
+	if s.restrict(p, indexes) {
+		s.redeliver.Add(ledger.One(p))
 	}
+}
+
+// restrict notes that p, or indexes of the batch at p, are to be delivered again. It reports whether p must be queued for that:
+// it is done, or its turn comes anyway, otherwise.
+func (s *subscription) restrict(p ledger.Position, indexes ledger.Bits) bool {
+	if s.cursor.Done(p) || !p.Before(s.read) {
+		return false
+	}
+	waits := s.parked.contains(p)
 	before, restricted := s.given[p]
 	switch {
 	case indexes == nil:
 		delete(s.given, p)
-	case restricted || !s.redeliver.Contains(p):
+	case restricted || !waits && !s.redeliver.Contains(p):
 		s.given[p] = before.Or(indexes)
 	}
-	s.redeliver.Add(ledger.One(p))
+	return !waits
 }
 
 // rewind makes everything that is not acknowledged due again.
@@ -218,6 +242,8 @@ func (s *subscription) rewind() {
 	s.read = s.cursor.Frontier()
 	s.redeliver.Clear()
 	clear(s.given)
+	s.parked.clear(s.consumers)
+	s.delayed = delayed{}
 	s.setAhead(page{})
 }
 
@@ -259,25 +285,43 @@ func (s *subscription) remove(c *consumer) {
 	}
 	c.attached = false
 	s.consumers = slices.Delete(s.consumers, i, i+1)
-	switch {
-	case !s.shared():
+	if s.shared() {
+		s.removeShared(c)
+	} else {
 		s.elect()
-	case len(s.consumers) == 0:
-		s.rewind()
-		clear(s.redelivered)
-	default:
-		due := make([]ledger.Range, 0, len(c.unacked))
-		for p := range c.unacked {
-			if p.Before(s.read) && !s.cursor.Done(p) {
-				due = append(due, ledger.One(p))
-			}
-		}
-		s.redeliver.AddAll(due)
 	}
-	c.unacked = nil
 	if len(s.consumers) == 0 && !s.durable && !s.seeking {
 		s.gone = true
 		delete(s.topic.subscriptions, s.name)
+	}
+}
+
+// removeShared gives what a consumer had to others.
+func (s *subscription) removeShared(c *consumer) {
+	s.leave(c)
+	s.leaveChunks(c)
+	c.waiting = nil
+	s.lookAgain()
+	due := make([]ledger.Range, 0, len(c.unacked))
+	for p, was := range c.unacked {
+		if s.restrict(p, was.indexes) {
+			due = append(due, ledger.One(p))
+		}
+		if was.key != 0 {
+			s.holders.release(was.key)
+		}
+	}
+	s.redeliver.AddAll(due)
+	c.count(-c.unackedMessages)
+	c.unacked = nil
+	if s.keyShared() {
+		s.sticky.remove(c)
+		s.holders.leave(c)
+	}
+	if len(s.consumers) == 0 {
+		s.rewind()
+		clear(s.redelivered)
+		s.silence()
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *createSubscription) done(g *group) {
 		return
 	}
 	c.create.done(g)
-	c.answer(nil)
+	c.answer(c.create.err)
 }
 
 func (c *createSubscription) fail(err error) { c.answer(err) }

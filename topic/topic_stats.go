@@ -150,7 +150,10 @@ func (s *subscription) stats() SubscriptionStats {
 		Type: "None", IsDurable: s.durable, MsgBacklog: s.backlog(), NonContiguousDeletedMessagesRanges: s.cursor.Holes(),
 		SubscriptionProperties: map[string]string{}, Consumers: []ConsumerStats{},
 	}
-	out.MsgBacklogNoDelayed = out.MsgBacklog
+	out.MsgDelayed = uint64(len(s.delayed.entries))
+	out.MsgBacklogNoDelayed = out.MsgBacklog - min(out.MsgBacklog, out.MsgDelayed)
+	out.BlockedSubscriptionOnUnackedMsgs = s.overloaded
+	out.AllowOutOfOrderDelivery = s.keyShared() && s.sticky.outOfOrder
 	if len(s.consumers) > 0 {
 		out.Type = s.kind.String()
 	}
@@ -171,7 +174,7 @@ func (c *consumer) stats() ConsumerStats {
 	peer := c.client.Peer()
 	return ConsumerStats{
 		ConsumerName: c.name, AvailablePermits: c.permits, UnackedMessages: c.unackedMessages,
-		BlockedConsumerOnUnackedMsgs: c.unackedMessages >= c.topic.options.MaxUnackedMessages, Metadata: map[string]string{},
+		BlockedConsumerOnUnackedMsgs: c.overloaded, Metadata: map[string]string{},
 		MsgOutCounter: c.messagesOut, BytesOutCounter: c.bytesOut,
 		Address: peer.Address, ClientVersion: peer.ClientVersion, ConnectedSince: sinceText(c.since),
 	}

@@ -27,7 +27,7 @@ const trimEntries = 4096
 // tick looks after what time changes.
 func (t *Topic) tick() {
 	for name, s := range t.subscriptions {
-		if s.receiver() == nil {
+		if !s.takes() {
 			s.setAhead(page{}) // nobody takes it
 		}
 		if !s.durable && len(s.consumers) == 0 && !s.seeking {
