@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/pulsar-tc/pulsar-tc/certificate"
 	"github.com/pulsar-tc/pulsar-tc/conf"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
@@ -94,19 +93,9 @@ func (o *Options) connections(events conn.Events) conn.Options {
 		MaxConnections:       c.BrokerMaxConnections,
 		MaxConnectionsPerIP:  c.BrokerMaxConnectionsPerIP,
 		MaxConcurrentLookups: c.MaxConcurrentLookupRequest,
-		MaxPatternLength:     o.maxPatternLength(),
-		AuthRefresh:          c.AuthenticationRefreshCheck,
 		Log:                  o.Log,
 		Events:               events,
 	}
-}
-
-// maxPatternLength is negative where patterns are left to clients.
-func (o *Options) maxPatternLength() int {
-	if !o.Config.SubscriptionPatternEvaluation {
-		return -1
-	}
-	return offIfNotPositive(o.Config.SubscriptionPatternMaxLength)
 }
 
 // offIfNotPositive turns broker.conf's "0 or less is off" into package conn's "negative is off".
@@ -127,6 +116,7 @@ func (o *Options) topics() topic.Options {
 		AllowAutoTopicCreation:        c.AllowAutoTopicCreation,
 		AllowAutoSubscriptionCreation: c.AllowAutoSubscriptionCreationEnabled,
 	}
+	o.delivery(&options)
 	options.IdleUnload = c.BrokerDeleteInactiveTopicsFrequency
 	if c.AllowAutoTopicCreationType == "partitioned" {
 		options.AutoPartitions = c.DefaultNumPartitions
@@ -160,16 +150,17 @@ func (o *Options) policies() topic.Policies {
 	}
 }
 
-func (o *Options) certificates() certificate.Options {
+// delivery sets what consumers notice.
+func (o *Options) delivery(options *topic.Options) {
 	c := o.Config
-	return certificate.Options{
-		CertificateFile: c.TLSCertificateFilePath,
-		KeyFile:         c.TLSKeyFilePath,
-		TrustFile:       c.TLSTrustCertsFilePath,
-		RefreshCheck:    c.TLSCertRefreshCheckDuration,
-		AllowInsecure:   c.TLSAllowInsecureConnection,
-		Require:         c.TLSRequireTrustedClientCertOnConnect,
-		Log:             o.Log,
+	options.FailoverDelay = c.ActiveConsumerFailoverDelay
+	options.WholeBatchAcks = !c.AcknowledgmentAtBatchIndexLevel
+	options.DelayedDeliveryTick = c.DelayedDeliveryTick
+	options.MaxUnackedMessages = offIfNotPositive(c.MaxUnackedMessagesPerConsumer)
+	options.MaxUnackedMessagesPerSubscription = offIfNotPositive(c.MaxUnackedMessagesPerSubscription)
+	options.NoKeyShared = !c.SubscriptionKeySharedEnable
+	if c.KeySharedUseConsistentHashing {
+		options.KeySharedRingPoints = c.KeySharedReplicaPoints
 	}
 }
 
