@@ -56,6 +56,9 @@ func (s *session) secure(ctx context.Context, ready *fsm.Ready) error {
 		return err
 	}
 	s.machine.Appended(at)
+	for i := range ready.Batch.Changes {
+		s.c.tellChange(&ready.Batch.Changes[i].Record)
+	}
 	if s.c.opts.Events.Appended != nil {
 		s.c.opts.Events.Appended(s.c.tc, len(ready.Batch.Changes), at.Bytes, s.c.now().Sub(began))
 	}

@@ -133,11 +133,11 @@ func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error
 	if err != nil {
 		return fsm.Description{}, err
 	}
-	found, err := c.ask(ctx, &fsm.Describe{Least: id.Least})
+	answer, err := c.ask(ctx, &fsm.Describe{Least: id.Least})
 	if err != nil {
 		return fsm.Description{}, err
 	}
-	return found[0], nil
+	return answer.Descriptions[0], nil
 }
 
 // List returns live transactions of all coordinators that serve, by id, at most limit (0: all). A coordinator that does not
@@ -145,11 +145,11 @@ func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error
 func (g *Group) List(ctx context.Context, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
 	var all []fsm.Description
 	for _, c := range g.all {
-		found, err := c.ask(ctx, &fsm.List{Filter: filter, Limit: limit})
+		answer, err := c.ask(ctx, &fsm.List{Filter: filter, Limit: limit})
 		if err != nil {
 			return nil, fmt.Errorf("list transactions of coordinator %d: %w", c.tc, err)
 		}
-		all = append(all, found...)
+		all = append(all, answer.Descriptions...)
 		if limit > 0 && len(all) >= limit {
 			return all[:limit], nil
 		}
@@ -168,10 +168,10 @@ func (g *Group) Resolve(ctx context.Context, id txn.ID, participant txn.Particip
 }
 
 // ask submits cmd and waits for its answer.
-func (c *Coordinator) ask(ctx context.Context, cmd fsm.Command) ([]fsm.Description, error) {
+func (c *Coordinator) ask(ctx context.Context, cmd fsm.Command) (fsm.Effect, error) {
 	type result struct {
-		found []fsm.Description
-		err   error
+		answer fsm.Effect
+		err    error
 	}
 	answered := make(chan result, 1)
 	c.submit(cmd, func(e *fsm.Effect, err error) {
@@ -179,13 +179,13 @@ func (c *Coordinator) ask(ctx context.Context, cmd fsm.Command) ([]fsm.Descripti
 			answered <- result{err: err}
 			return
 		}
-		answered <- result{found: e.Descriptions}
+		answered <- result{answer: *e}
 	})
 	select {
 	case r := <-answered:
-		return r.found, r.err
+		return r.answer, r.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return fsm.Effect{}, context.Cause(ctx)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -46,6 +47,17 @@ type Events struct {
 	Appended        func(tc uint64, changes, bytes int, took time.Duration)
 	DriveFailed     func(tc uint64, id txn.ID, participant txn.Participant, err error)
 	RequestRejected func(tc uint64, err error)
+	// OutcomesChanged hears of each durable change of the outcomes of a client name, in order of place, and at a load again
+	// of those that the log still tells of.
+	OutcomesChanged func(tc uint64, change OutcomeChange)
+}
+
+// OutcomeChange says that the outcomes of a client name changed.
+type OutcomeChange struct {
+	Key     preserver.Key
+	Place   uint64 // larger than all before; never reused
+	Millis  int64  // since the epoch: when the newest outcome of the coordinator ended
+	Emptied bool   // none is left
 }
 
 // DefaultOptions are the values used where the configuration says nothing.

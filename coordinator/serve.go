@@ -30,7 +30,7 @@ type session struct {
 func (c *Coordinator) load(ctx context.Context, term Term) (*session, error) {
 	began := c.now()
 	s := &session{c: c, ctx: ctx, term: term, store: c.openLog(c.tc, term), machine: fsm.New(c.opts.Machine)}
-	next, err := s.store.Load(ctx, s.machine.Replay)
+	next, err := s.store.Load(ctx, s.replay)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,17 @@ func (c *Coordinator) load(ctx context.Context, term Term) (*session, error) {
 	})
 	c.publish(s.machine)
 	return s, nil
+}
+
+// replay takes one entry of the log.
+func (s *session) replay(entry txn.LogEntry) error {
+	if err := s.machine.Replay(entry); err != nil {
+		return err
+	}
+	for i := range entry.Records {
+		s.c.tellChange(&entry.Records[i])
+	}
+	return nil
 }
 
 // keptLetters is how many letters the mailbox keeps memory for: a burst has more.
@@ -172,6 +183,10 @@ func (s *session) address(l *letter) fsm.Command {
 	case *fsm.List:
 		cmd.To = l.answer
 	case *fsm.Resolve:
+		cmd.To = l.answer
+	case *fsm.ListNames:
+		cmd.To = l.answer
+	case *fsm.ShowName:
 		cmd.To = l.answer
 	}
 	return l.cmd

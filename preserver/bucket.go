@@ -22,7 +22,8 @@ type Bucket struct {
 	length int
 	loaded []slot // between Load and Loaded: what was read, in any order
 
-	forgottenAt int // place in Index.forgotten, from 1; 0: none
+	forgottenAt int    // place in Index.forgotten, from 1; 0: none
+	changed     uint64 // place of the last change that was no outcome
 }
 
 // chunk is so small that a name with few outcomes costs little, and so large that its pointer does not count.

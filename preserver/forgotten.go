@@ -1,9 +1,10 @@
 package preserver
 
-// Forgotten says that the outcomes of Key with a place up to Place are not known any more.
+// Forgotten says that the outcomes of Key with a place up to Place are not known any more. Change is the place of that
+// change itself; 0: it has none.
 type Forgotten struct {
-	Key   Key
-	Place uint64
+	Key           Key
+	Place, Change uint64
 }
 
 type forgotten struct {
@@ -35,7 +36,8 @@ func (x *Index) TakeForgotten(tell func(Forgotten)) {
 // LoadForgotten takes what was forgotten before, like Load.
 func (x *Index) LoadForgotten(f Forgotten) {
 	if x.cuts == nil {
-		x.cuts = map[Key]uint64{}
+		x.cuts = map[Key]Forgotten{}
 	}
-	x.cuts[f.Key] = max(x.cuts[f.Key], f.Place)
+	before := x.cuts[f.Key]
+	x.cuts[f.Key] = Forgotten{Place: max(before.Place, f.Place), Change: max(before.Change, f.Change)}
 }

@@ -39,8 +39,8 @@ type Index struct {
 	bytes    int64
 	expireAt int // bucket number at which the expiry pass goes on
 
-	forgotten []forgotten    // since the last TakeForgotten
-	cuts      map[Key]uint64 // between Load and Loaded: what was forgotten before
+	forgotten []forgotten       // since the last TakeForgotten
+	cuts      map[Key]Forgotten // between Load and Loaded: what was forgotten before
 }
 
 const (

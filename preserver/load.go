@@ -43,7 +43,9 @@ func (x *Index) settle(b *Bucket, now int64) {
 		slices.SortFunc(all, byPlace)
 	}
 	all = slices.CompactFunc(all, func(s, t slot) bool { return s.place == t.place })
-	for len(all) > 0 && all[0].number() <= x.cuts[b.key] {
+	cut := x.cuts[b.key]
+	b.changed = cut.Change
+	for len(all) > 0 && all[0].number() <= cut.Place {
 		all = all[1:]
 	}
 	for len(all) > 0 && (x.tooOld(&all[0], now) || len(all) > b.limit && x.unprotected(&all[0], now)) {

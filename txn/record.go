@@ -30,7 +30,7 @@ const (
 //	UPDATE             Least, Expected, Status; if Status is final also Owner, ClientName, StartTime, TimeoutMillis, Place
 //	SNAPSHOT           Least, Owner, ClientName, StartTime, TimeoutMillis, Status, Participants, Done
 //	RESOLVE            Least, Participants, Who
-//	FORGET             Owner, ClientName, Place
+//	FORGET             Owner, ClientName, Place, Change
 //	OUTCOME            Least, Status, Owner, ClientName, StartTime, TimeoutMillis, Place, Time = when it ended
 //
 // Time is the moment the record was made, milliseconds since the epoch, in every record.
@@ -43,12 +43,15 @@ type Record struct {
 	StartTime     int64  // ms since the epoch at which NEW was accepted
 	TimeoutMillis uint64 // ttl, ms
 	Time          int64  // ms since the epoch
-	Place         uint64 // rank of an outcome among all of its coordinator, from 1, never reused
-	Owner         Owner
-	ClientName    string // empty: unnamed
-	Who           string // operator that resolved
-	Participants  []Participant
-	Done          []Participant // SNAPSHOT: participants declared done by an operator
+	Place         uint64 // rank of an outcome among all of its coordinator, never reused; FORGET: the last that is forgotten
+	// Change is the rank that a FORGET of a client name has itself among the outcomes; 0 without a name. It equals Place if
+	// nothing of the name is left.
+	Change       uint64
+	Owner        Owner
+	ClientName   string // empty: unnamed
+	Who          string // operator that resolved
+	Participants []Participant
+	Done         []Participant // SNAPSHOT: participants declared done by an operator
 }
 
 // Owner is the role that opened a transaction. The zero Owner is nobody: authentication was off.

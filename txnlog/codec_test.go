@@ -178,7 +178,7 @@ func TestRefused(t *testing.T) {
 		{"op beyond a byte", "unknown op 272", seal(record(0x08, 0x90, 0x02))},
 		{"unknown status", "unknown status 5", seal(record(0x08, 3, 0x28, 5))},
 		{"unknown field of a record", "field 3: unknown", seal(record(0x18, 1))},
-		{"field beyond all", "unknown field 39", seal(record(0xb8, 0x02, 1))},
+		{"field beyond all", "unknown field 40", seal(record(0xc0, 0x02, 1))},
 		{"text as a number", "wrong wire type", seal(record(0x60, 1))},
 		{"number as a text", "wrong wire type", seal(record(0x12, 1, 'x'))},
 		{"NEW with a status", "does not have", seal(record(0x28, 1))},

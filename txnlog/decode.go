@@ -171,6 +171,8 @@ func (d *Decoder) field(r *txn.Record, field protowire.Number, value fieldValue)
 		r.ClientName = d.name(value.text)
 	case fieldPlace:
 		r.Place = value.number
+	case fieldChange:
+		r.Change = value.number
 	case fieldTimedOut:
 		r.TimedOut = value.number != 0
 	case fieldTime:

@@ -99,6 +99,9 @@ func appendRecord(b []byte, r *txn.Record, allowed fieldSet, base int64) []byte 
 	if allowed&fields(fieldPlace) != 0 {
 		b = appendNumber(b, fieldPlace, r.Place)
 	}
+	if allowed&fields(fieldChange) != 0 {
+		b = appendNumber(b, fieldChange, r.Change)
+	}
 	if r.TimedOut && allowed&fields(fieldTimedOut) != 0 {
 		b = appendNumber(b, fieldTimedOut, 1)
 	}
@@ -157,7 +160,7 @@ func appendText(b []byte, field protowire.Number, text string) []byte {
 // MaxSize is an upper bound of what Add appends for r, in bytes.
 func MaxSize(r *txn.Record) int {
 	const (
-		numbers    = 11 * 12 // tag and value of every number, the base time and the record's own length
+		numbers    = 12 * 12 // tag and value of every number, the base time and the record's own length
 		text       = 7       // tag and length of a text
 		membership = 3 * text
 	)

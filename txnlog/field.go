@@ -39,7 +39,8 @@ const (
 	fieldWho               protowire.Number = 36
 	fieldDonePartition     protowire.Number = 37
 	fieldDoneSubscription  protowire.Number = 38
-	largestField                            = fieldDoneSubscription
+	fieldChange            protowire.Number = 39
+	largestField                            = fieldChange
 	fieldSubscriptionTopic protowire.Number = 1
 	fieldSubscriptionName  protowire.Number = 2
 )
@@ -69,7 +70,7 @@ var (
 		fieldDonePartition, fieldDoneSubscription)
 	ofResolve = always | fields(fieldPartition, fieldSubscription, fieldWho)
 	ofOutcome = always | opening | fields(fieldStatus, fieldPlace, fieldTimedOut)
-	ofForget  = fields(fieldOp, fieldTime, fieldPlace) | owning
+	ofForget  = fields(fieldOp, fieldTime, fieldPlace, fieldChange) | owning
 )
 
 // fieldsOf is what a record may hold; false if its op is unknown.

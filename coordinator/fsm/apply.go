@@ -129,15 +129,34 @@ func (m *Machine) loadOutcome(r *txn.Record) {
 	m.outcomes.Load(preserver.Key{Owner: r.Owner, Name: r.ClientName}, outcomeOf(r))
 }
 
-// forgetOutcomes makes durable that outcomes are not known any more, before an answer says so.
+// nextPlace returns a place behind all that were ever given. Places are reserved with the ids, so that they never fall back,
+// not even when everything that had the last ones is gone from the log.
+func (m *Machine) nextPlace() uint64 {
+	m.place++
+	m.reserve(m.place)
+	return m.place
+}
+
+// forgetOutcomes makes durable that outcomes are not known any more, before an answer says so. For a client name that is a
+// change with a place of its own.
 func (m *Machine) forgetOutcomes(f preserver.Forgotten) {
-	m.append(txn.Change{Record: txn.Record{Op: txn.OpForget, Owner: f.Key.Owner, ClientName: f.Key.Name, Place: f.Place}})
+	r := txn.Record{Op: txn.OpForget, Owner: f.Key.Owner, ClientName: f.Key.Name, Place: f.Place}
+	if f.Key.Name != "" {
+		r.Change = m.nextPlace()
+		r.Time = m.lastEnded
+		if m.outcomes.Changed(f.Key, r.Change) == 0 {
+			r.Place = r.Change
+		}
+	}
+	m.append(txn.Change{Record: r})
 }
 
 func (m *Machine) loadForgotten(r *txn.Record) {
 	if !m.loading {
 		return
 	}
-	m.place = max(m.place, r.Place)
-	m.outcomes.LoadForgotten(preserver.Forgotten{Key: preserver.Key{Owner: r.Owner, Name: r.ClientName}, Place: r.Place})
+	m.place = max(m.place, r.Place, r.Change)
+	m.outcomes.LoadForgotten(preserver.Forgotten{
+		Key: preserver.Key{Owner: r.Owner, Name: r.ClientName}, Place: r.Place, Change: r.Change,
+	})
 }

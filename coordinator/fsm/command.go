@@ -1,6 +1,9 @@
 package fsm
 
-import "github.com/pulsar-tc/pulsar-tc/txn"
+import (
+	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
 
 // Caller is who asks.
 type Caller struct {
@@ -74,6 +77,19 @@ type List struct {
 	Limit  int                     // at most so many; 0: all
 }
 
+// ListNames asks for client names that have outcomes, from bucket From of preserver.Index.ListNames on.
+type ListNames struct {
+	To   any
+	From int
+}
+
+// ShowName asks for the newest outcomes of a client name, at most Limit.
+type ShowName struct {
+	To    any
+	Key   preserver.Key
+	Limit int
+}
+
 // Cleaned brings the oldest entries of the log, read because Ready.Clean asked for it.
 type Cleaned struct{ Prefix []txn.LogEntry }
 
@@ -99,5 +115,7 @@ func (*Resolve) command()         {}
 func (*Tick) command()            {}
 func (*Describe) command()        {}
 func (*List) command()            {}
+func (*ListNames) command()       {}
+func (*ShowName) command()        {}
 func (*Cleaned) command()         {}
 func (*Space) command()           {}

@@ -169,7 +169,7 @@ func (m *Machine) terminate(now int64, t *transaction, action txn.Action) {
 	m.append(txn.Change{Record: txn.Record{
 		Op: txn.OpUpdate, Least: t.least, Expected: t.status, Status: action.Decided(), TimedOut: t.timedOut,
 		Owner: key.Owner, ClientName: key.Name, StartTime: t.started, TimeoutMillis: t.ttl,
-		Time: max(now, m.lastEnded), Place: m.place + 1,
+		Time: max(now, m.lastEnded), Place: m.nextPlace(),
 	}})
 	id := m.id(t.least)
 	m.effect(Effect{Kind: Ended, ID: id, Action: action, Millis: max(now-t.started, 0), TimedOut: t.timedOut})

@@ -38,6 +38,19 @@ func (m *Machine) list(c *List) {
 	m.effect(Effect{Kind: Reply, To: c.To, Descriptions: found})
 }
 
+// listNames tells which client names have outcomes. Names are told of with what the batch before left; no proof is needed,
+// as with every outcome that is stored.
+func (m *Machine) listNames(now int64, c *ListNames) {
+	names, next := m.outcomes.ListNames(c.From, bucketsPerList, now)
+	m.effect(Effect{Kind: Reply, To: c.To, Retained: &Retained{Names: names, Next: next}})
+}
+
+// showName tells the newest outcomes of a client name.
+func (m *Machine) showName(now int64, c *ShowName) {
+	shown := m.outcomes.Shown(c.Key, c.Limit, now)
+	m.effect(Effect{Kind: Reply, To: c.To, Retained: &Retained{Shown: shown}})
+}
+
 // resolve declares a participant done by an operator's word: the way out for one that is gone for good (O-4).
 func (m *Machine) resolve(now int64, c *Resolve) {
 	id := m.id(c.Least)

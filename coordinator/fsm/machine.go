@@ -34,6 +34,8 @@ const (
 	// deadlinesPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients.
 	deadlinesPerTick = 1024
 	expiriesPerTick  = 10_000
+	// bucketsPerList bounds what one ListNames looks at.
+	bucketsPerList = 4096
 )
 
 // Machine is the state of one coordinator in one term. Make one with New, feed it the log with Replay, then call Recover;
@@ -100,6 +102,10 @@ func (m *Machine) Step(now int64, cmd Command) {
 		m.describe(now, c)
 	case *List:
 		m.list(c)
+	case *ListNames:
+		m.listNames(now, c)
+	case *ShowName:
+		m.showName(now, c)
 	case *Cleaned:
 		m.clean(now, c)
 	case *Space:

@@ -20,10 +20,7 @@ func (m *Machine) newTxn(now int64, c *NewTxn) {
 		return
 	}
 	least := m.issued + 1
-	if least >= m.reserved {
-		m.reserved = least + idBlock
-		m.ready.Batch.Next = m.reserved
-	}
+	m.reserve(least)
 	t := m.append(txn.Change{Record: txn.Record{
 		Op: txn.OpNew, Least: least, Owner: c.Owner, ClientName: c.ClientName,
 		StartTime: now, TimeoutMillis: ttl, Time: now,
@@ -31,6 +28,14 @@ func (m *Machine) newTxn(now int64, c *NewTxn) {
 	m.link(t)
 	m.arm(t)
 	m.reply(c.To, m.id(least), nil)
+}
+
+// reserve makes the bound of ids that may have been used larger than n, in the batch that uses n.
+func (m *Machine) reserve(n uint64) {
+	if n >= m.reserved {
+		m.reserved = n + idBlock
+		m.ready.Batch.Next = m.reserved
+	}
 }
 
 // admit checks a NEW and returns its ttl in milliseconds.

@@ -1,6 +1,9 @@
 package fsm
 
-import "github.com/pulsar-tc/pulsar-tc/txn"
+import (
+	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
 
 // Ready is the work that steps leave. After may be performed only once Batch is durable in this term, or, if Batch is empty
 // and NeedsProof is set, once the term is proved. It belongs to the machine and is valid until the next Take.
@@ -27,7 +30,7 @@ type EffectKind uint8
 
 // The kinds of effects.
 const (
-	// Reply answers a command: To, and Err or, on success, ID, Descriptions.
+	// Reply answers a command: To, and Err or, on success, ID, Descriptions, Retained.
 	Reply EffectKind = iota
 	// Drive tells a participant of a decision: ID, Participant, Action, LowWaterMark.
 	Drive
@@ -54,6 +57,14 @@ type Effect struct {
 	TimedOut     bool
 	Who          string
 	Descriptions []Description
+	Retained     *Retained
+}
+
+// Retained is what outcomes are kept of client names.
+type Retained struct {
+	Names []preserver.Newest
+	Next  int // From of the next ListNames; -1: these were the last
+	Shown preserver.Shown
 }
 
 // Description is what an operator sees of one transaction.

@@ -54,6 +54,7 @@ func (m *Machine) startIDs(now int64, next uint64) {
 		first = max(first, m.issued+1)
 	}
 	m.issued, m.reserved = first-1, next
+	m.place = max(m.place, m.issued)
 }
 
 func (m *Machine) inOrder() []*transaction {

@@ -54,6 +54,9 @@ func change(c *txn.Change) string {
 	if r.Place != 0 {
 		fmt.Fprintf(&b, " place=%d", r.Place)
 	}
+	if r.Change != 0 {
+		fmt.Fprintf(&b, " change=%d", r.Change)
+	}
 	if r.Owner.Known {
 		fmt.Fprintf(&b, " owner=%s", r.Owner.Role)
 	}
