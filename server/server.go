@@ -20,6 +20,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/lookup"
 	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
 	"github.com/pulsar-tc/pulsar-tc/resources"
+	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
 )
@@ -34,6 +35,7 @@ type Server struct {
 	// brokerPolicies hold where neither a topic nor its namespace says otherwise.
 	brokerPolicies topic.Policies
 	topics         *topic.Topics
+	terminated     *terminatedtopic.Topics
 	metrics        *metrics
 	connections    *conn.Server
 	binary, web    net.Listener
@@ -165,6 +167,8 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
+	s.terminated = terminatedtopic.New(registrar, s.options.terminated(s.coordinatorCount()))
+	s.onClose(func(context.Context) error { s.terminated.Close(); return nil })
 	s.onClose(s.closeConnections)
 
 	s.group = s.newGroup(leader, space)
@@ -175,14 +179,21 @@ func (s *Server) startTopics(_, run context.Context) error {
 	return nil
 }
 
-// newGroup makes every coordinator of the store, or none where transactions are off.
-func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coordinator.Group {
-	count := s.store.Coordinators()
+// coordinatorCount is the number of coordinators of the store, or 0 where transactions are off.
+func (s *Server) coordinatorCount() uint64 {
 	if !s.options.Config.TransactionCoordinatorEnabled {
-		count = 0
+		return 0
 	}
+	return s.store.Coordinators()
+}
+
+// newGroup makes every coordinator.
+func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coordinator.Group {
+	count := s.coordinatorCount()
 	s.metrics = newMetrics(s.options.Config.ClusterName)
-	options := s.options.coordinator(logged(s.metrics.coordinatorEvents(count), s.options.Log))
+	events := logged(s.metrics.coordinatorEvents(count), s.options.Log)
+	events.OutcomesChanged = s.terminated.Changed
+	options := s.options.coordinator(events)
 	participants, openLog := embedded.New(s.topics), s.openLog(space)
 	all := make([]*coordinator.Coordinator, count)
 	for tc := range count {
@@ -233,7 +244,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 		return err
 	}
 	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
-		Coordinators: &coordinators{s.group}, Topics: &checkedTopics{s.topics, s.group}, Lookup: where,
+		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated}, Lookup: where,
 	})
 	s.onClose(s.drain)
 	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)

@@ -69,6 +69,7 @@ func recordOf(t *rapid.T, op txn.Op) txn.Record {
 	switch op {
 	case txn.OpForget:
 		r.Owner, r.ClientName, r.Place = owners.Draw(t, "owner"), names.Draw(t, "client name"), rapid.Uint64().Draw(t, "place")
+		r.Change = rapid.Uint64().Draw(t, "change")
 	case txn.OpAddPartition:
 		r.Participants = slice(t, "participants", partitions)
 	case txn.OpAddSubscription:

@@ -22,14 +22,14 @@ var rows = [][]string{
 	{"etcdstore"},
 	{"topic", "nonpersistent", "resources", "schema/registry", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
 	{"coordinator", "participant/*"},
-	{"conn", "lookup", "admin"},
+	{"conn", "lookup", "admin", "terminatedtopic"},
 	{"server"},
 	{"cmd/pulsar-tc"},
 }
 
 // kits are packages that tests and tools are made of. They may import anything; what is in rows imports none of them, except
 // as said in lent.
-var kits = []string{"internal/...", "pulsarproto/internal/...", "txnlog/logtest", "leader/leadertest", "bench", "conformance", "crash", "faults", "recorder"}
+var kits = []string{"internal/...", "pulsarproto/internal/...", "txnlog/logtest", "leader/leadertest", "bench", "conformance", "crash", "faults", "recorder", "examples/*"}
 
 // lent are kits that the product itself uses.
 var lent = map[string][]string{
@@ -92,7 +92,7 @@ var bans = []struct {
 	{[]string{"conn"}, []string{"topic", "topic/...", "coordinator", "coordinator/..."}, "it declares the services it calls"},
 	{[]string{"topic", "resources", "schema/registry", "txnlog/*", "leader/*", "etcdstore", "coordinator", "participant/*", "conn", "lookup", "admin"}, []string{"conf"},
 		"only server and cmd see settings; the rest takes Options of its own"},
-	{[]string{"txn", "topicname", "pulsarproto", "keyspace", "cnx", "conn", "topic", "coordinator", "preserver", "compaction", "txnlog", "lookup"},
+	{[]string{"txn", "topicname", "pulsarproto", "keyspace", "cnx", "conn", "topic", "terminatedtopic", "coordinator", "preserver", "compaction", "txnlog", "lookup"},
 		[]string{"github.com/apache/pulsar-client-go/..."}, "the protocol is ours; the official client is for tests"},
 }
 

@@ -1,0 +1,140 @@
+package terminatedtopic
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// Outcomes is what the topics show. coordinator.Group is one.
+type Outcomes interface {
+	// Connect calls done when coordinator tc serves, and closed when the term that answered ends; the registration ends with
+	// ctx.
+	Connect(ctx context.Context, tc uint64, closed func(), done func(error))
+	// ClientNames returns names that have outcomes, some at a time: from is 0, then next, until that is -1.
+	ClientNames(ctx context.Context, tc uint64, from int) (names []preserver.Newest, next int, err error)
+	// ClientOutcomes returns the newest outcomes of a name, at most limit.
+	ClientOutcomes(ctx context.Context, tc uint64, key preserver.Key, limit int) (preserver.Shown, error)
+}
+
+// Topics are the topics of all coordinators. Close must be called.
+type Topics struct {
+	all    []*topic // by coordinator
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+}
+
+// Options say how the topics are served.
+type Options struct {
+	// Coordinators is how many there are.
+	Coordinators uint64
+	Authorize    bool
+	// MaxValueBytes bounds the value of one message (P-21).
+	MaxValueBytes int
+}
+
+// New returns the topics of outcomes, which is asked from the first Subscribe on.
+func New(outcomes Outcomes, options Options) *Topics {
+	ctx, cancel := context.WithCancel(context.Background())
+	ts := &Topics{cancel: cancel, all: make([]*topic, options.Coordinators)}
+	for tc := range ts.all {
+		ts.all[tc] = newTopic(ctx, &ts.tasks, outcomes, uint64(tc), options.MaxValueBytes)
+	}
+	return ts
+}
+
+// Close disconnects everybody and returns when nothing runs any more.
+func (ts *Topics) Close() {
+	ts.cancel()
+	for _, t := range ts.all {
+		t.close()
+	}
+	ts.tasks.Wait()
+}
+
+// Changed takes a change of a coordinator's outcomes. It does not block.
+func (ts *Topics) Changed(tc uint64, change coordinator.OutcomeChange) { ts.all[tc].changed(change) }
+
+const prefix = "__terminated_txn_state_"
+
+// Serves reports whether name is the name of such a topic, of an existing coordinator or not.
+func Serves(name topicname.Name) bool {
+	_, is := number(name)
+	return is
+}
+
+// number returns the coordinator whose topic has the name.
+func number(name topicname.Name) (tc uint64, is bool) {
+	digits, found := strings.CutPrefix(name.Local, prefix)
+	if !found || name.Domain != topicname.Persistent || name.NamespaceName() != topicname.SystemNamespace {
+		return 0, false
+	}
+	tc, err := strconv.ParseUint(digits, 10, 64)
+	return tc, err == nil && strconv.FormatUint(tc, 10) == digits
+}
+
+// Error is a refusal with the code that the client is given.
+type Error struct {
+	Code pulsarproto.ServerError
+	Text string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// ServerError is the wire's code of the error.
+func (e *Error) ServerError() pulsarproto.ServerError { return e.Code }
+
+var (
+	errNotAuthorized = &Error{pulsarproto.ServerError_AuthorizationError, "Only super-users may read the outcomes of transactions"}
+	errNotFound      = &Error{pulsarproto.ServerError_TopicNotFound, "Topic not found"}
+	errConsumerBusy  = &Error{pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected"}
+	errConsumerGone  = &Error{pulsarproto.ServerError_MetadataError, "Consumer not found"}
+)
+
+// Produce refuses every producer.
+func (ts *Topics) Produce(name topicname.Name, caller cnx.Caller) error {
+	if _, err := ts.find(name, caller); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s is read-only, the coordinator alone writes it", txn.ErrNotAllowed, name)
+}
+
+// Subscribe attaches a reader or an Exclusive or Failover consumer, with readCompacted or without: the topic is compacted
+// for both. It waits until the coordinator serves. Errors: AuthorizationError, TopicNotFound, ConsumerBusy, txn.ErrNotReady.
+func (ts *Topics) Subscribe(ctx context.Context, name topicname.Name, caller cnx.Caller, cmd *pulsarproto.CommandSubscribe, client cnx.ConsumerClient) (cnx.Consumer, error) {
+	t, err := ts.find(name, caller)
+	if err != nil {
+		return nil, err
+	}
+	switch kind := cmd.GetSubType(); {
+	case kind != pulsarproto.CommandSubscribe_Exclusive && kind != pulsarproto.CommandSubscribe_Failover:
+		return nil, fmt.Errorf("%w: %s takes Exclusive and Failover subscriptions, not %v", txn.ErrNotAllowed, name, kind)
+	case cmd.GetSubscription() == "" || len(cmd.GetSubscription()) > maxSubscriptionName:
+		return nil, fmt.Errorf("%w: subscription has %d bytes, want 1 to %d", txn.ErrNotAllowed, len(cmd.GetSubscription()), maxSubscriptionName)
+	}
+	return t.subscribe(ctx, cmd, client)
+}
+
+// maxSubscriptionName is in bytes: cursors are kept in memory.
+const maxSubscriptionName = 1024
+
+// find returns the topic. Whether it exists is told to super-users only.
+func (ts *Topics) find(name topicname.Name, caller cnx.Caller) (*topic, error) {
+	if caller.Known && !caller.Super {
+		return nil, errNotAuthorized
+	}
+	tc, is := number(name)
+	if !is || tc >= uint64(len(ts.all)) {
+		return nil, errNotFound
+	}
+	return ts.all[tc], nil
+}
