@@ -61,8 +61,12 @@ type Config struct {
 	BacklogQuotaDefaultLimitBytes       int64         `conf:"backlogQuotaDefaultLimitBytes" unit:"bytes" default:"-1" doc:"Largest backlog of a topic; 0 or less is no limit."`
 	BacklogQuotaDefaultLimitSecond      time.Duration `conf:"backlogQuotaDefaultLimitSecond" unit:"s" default:"-1" range:"-2147483648,2147483647" doc:"Greatest age of a backlog; 0 or less is no limit."`
 	BacklogQuotaDefaultRetentionPolicy  string        `conf:"backlogQuotaDefaultRetentionPolicy" default:"producer_request_hold" oneof:"producer_request_hold|producer_exception|consumer_backlog_eviction" doc:"What happens beyond these limits."`
+	BacklogQuotaCheckEnabled            bool          `conf:"backlogQuotaCheckEnabled" default:"true" doc:"Look at backlogs at all."`
+	BacklogQuotaCheckInterval           time.Duration `conf:"backlogQuotaCheckIntervalInSeconds" unit:"s" default:"60" range:"1," doc:"How often backlogs are looked at."`
+	MessageExpiryCheckMinutes           int           `conf:"messageExpiryCheckIntervalInMinutes" unit:"min" default:"5" range:"1," doc:"How often expired messages are looked for, at least."`
 	SubscriptionExpirationTimeMinutes   int           `conf:"subscriptionExpirationTimeMinutes" unit:"min" default:"0" range:"0," doc:"A subscription without consumers for this long is deleted; 0 is never."`
-	BrokerDeleteInactiveTopicsEnabled   bool          `conf:"brokerDeleteInactiveTopicsEnabled" default:"true" doc:"Delete topics that nobody uses and nobody is subscribed to."`
+	BrokerDeleteInactiveTopicsEnabled   bool          `conf:"brokerDeleteInactiveTopicsEnabled" default:"true" doc:"Delete topics that nobody uses and nobody is subscribed to. A topic that has messages stays until retention has deleted them; Pulsar deletes it with them."`
+	BrokerDeleteInactiveTopicsMode      string        `conf:"brokerDeleteInactiveTopicsMode" default:"delete_when_no_subscriptions" oneof:"delete_when_no_subscriptions|delete_when_subscriptions_caught_up" doc:"Which of them: the second deletes subscriptions, too, that have no consumers and have acknowledged everything."`
 	BrokerDeleteInactiveTopicsFrequency time.Duration `conf:"brokerDeleteInactiveTopicsFrequencySeconds" unit:"s" default:"60" range:"1," doc:"How long a topic is unused before it leaves memory and, with the setting above, is deleted."`
 	BrokerDeleteInactiveTopicsMaxAge    time.Duration `conf:"brokerDeleteInactiveTopicsMaxInactiveDurationSeconds" unit:"s" default:"0" range:"0," doc:"How long it is unused before it is deleted; 0 or empty is the setting above."`
 	DelayedDeliveryEnabled              bool          `conf:"delayedDeliveryEnabled" default:"true" doc:"Deliver delayed messages when they are due."`

@@ -118,6 +118,11 @@ func (o *Options) topics() topic.Options {
 	}
 	o.delivery(&options)
 	options.IdleUnload = c.BrokerDeleteInactiveTopicsFrequency
+	options.ExpiryInterval = minutes(int64(c.MessageExpiryCheckMinutes))
+	options.BacklogInterval = c.BacklogQuotaCheckInterval
+	if !c.BacklogQuotaCheckEnabled {
+		options.BacklogInterval = -1
+	}
 	if c.AllowAutoTopicCreationType == "partitioned" {
 		options.AutoPartitions = c.DefaultNumPartitions
 	}
@@ -126,6 +131,9 @@ func (o *Options) topics() topic.Options {
 	}
 	return options
 }
+
+// deleteCaughtUp is the value of brokerDeleteInactiveTopicsMode that lets topics go with their subscriptions.
+const deleteCaughtUp = "delete_when_subscriptions_caught_up"
 
 // policies are those of every topic for which nothing else is said.
 func (o *Options) policies() topic.Policies {
@@ -140,6 +148,7 @@ func (o *Options) policies() topic.Policies {
 		BacklogPolicy:               backlogPolicies[c.BacklogQuotaDefaultRetentionPolicy],
 		SubscriptionExpiration:      minutes(int64(c.SubscriptionExpirationTimeMinutes)),
 		DeleteInactive:              c.BrokerDeleteInactiveTopicsEnabled,
+		DeleteCaughtUp:              c.BrokerDeleteInactiveTopicsMode == deleteCaughtUp,
 		InactiveAfter:               cmp.Or(c.BrokerDeleteInactiveTopicsMaxAge, c.BrokerDeleteInactiveTopicsFrequency),
 		DelayedDelivery:             c.DelayedDeliveryEnabled,
 		MaxProducers:                c.MaxProducersPerTopic,

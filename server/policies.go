@@ -63,6 +63,7 @@ func (s *Server) topicPolicies(name topicname.Name) topic.Policies {
 	}
 	if i := either(l, func(p *resources.Policies) *resources.InactiveTopics { return p.InactiveTopics }); i != nil {
 		joined.DeleteInactive, joined.InactiveAfter = i.Delete, seconds(int64(i.DurationSeconds))
+		joined.DeleteCaughtUp = i.Mode == deleteCaughtUp
 	}
 	if d := either(l, func(p *resources.Policies) *resources.DelayedDelivery { return p.DelayedDelivery }); d != nil {
 		joined.DelayedDelivery = d.Active

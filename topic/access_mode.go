@@ -64,6 +64,9 @@ func (a *attachProducer) admit() admission {
 	if a.exclusive() && a.cmd.TopicEpoch != nil && t.hasEpoch && a.cmd.GetTopicEpoch() < t.epoch {
 		return refuse(ErrProducerFenced, "topic epoch has already moved: current epoch %d, producer epoch %d", t.epoch, a.cmd.GetTopicEpoch())
 	}
+	if err := t.overQuota(); err != nil {
+		return admission{verdict: refused, err: err}
+	}
 	old := t.producers[a.name]
 	if old != nil && !a.replaces(old) && !a.fencing() {
 		return a.behind(old, refuse(ErrProducerBusy, "%s", a.name))

@@ -24,17 +24,27 @@
 //     cannot attach under its epoch again.
 //   - On Shared and Key_Shared what comes again goes before what waits for its consumer, and that before what was never looked at.
 //     Only positions wait, a bounded number, in order by key: no round looks at them all.
-//   - Acknowledged entries are deleted when every subscription has acknowledged them and they are older than
-//     Options.Retention, counted from the first load for what an earlier run wrote. Without subscriptions age alone counts.
+//   - Acknowledged entries are deleted when every subscription has acknowledged them, they are older than
+//     Options.Retention, counted from the first load for what an earlier run wrote, and the policies do not retain them.
+//     Without subscriptions age alone counts.
 //   - A topic that nobody uses leaves memory after Options.IdleUnload, and nothing stored changes; the next use loads it again.
-//     If it has entries that will be old enough one day, it is loaded for their deletion too.
+//     If time will change something of it, old entries, messages or subscriptions that expire, its own deletion, it is loaded
+//     for that too, by the process that had it loaded; after a restart its next use is what begins that time anew.
+//   - A deletion takes, in one etcd transaction, the name, the owner key, and puts a tombstone for the data; it compares that
+//     nobody has loaded the topic since it was looked at. A load takes the owner key only while the name exists with the same id.
+//     So a topic is there as a whole or not at all, whoever crashes or comes meanwhile, and one that is made again has
+//     another id and other keys. The data goes behind the answer; a start goes on with the tombstones that it finds. An END on
+//     a topic or subscription that is gone succeeds.
+//   - A terminated topic stays terminated: the key is written behind every message that was taken before, and no message is
+//     taken behind it.
 //
 // The keys are those of keyspace.Topic. Values, all with version byte 1 in front:
 //
 //	e/...                 ledger.Block
 //	m/epoch               topic epoch: 8 bytes, big endian
-//	m/tail                ledger, entry: 8 bytes each, big endian
-//	m/ledger/<ledger>     entry: 8 bytes, big endian
+//	m/tail                ledger, entry, bytes of blocks before the ledger and up to its end: 8 bytes each, big endian
+//	m/ledger/<ledger>     entry, bytes as above: 8 bytes each, big endian
+//	m/terminated          nothing that is read
 //	m/txn/<txn>           mark: positions of the first and the last entry, 16 bytes each, then per producer: uvarint length,
 //	                      name, uvarint highest sequence id
 //	m/sub/.../name        the name, without version byte

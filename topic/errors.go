@@ -29,6 +29,10 @@ var (
 	ErrTopicBusy = &Error{pulsarproto.ServerError_NotAllowedError, "Topic has active producers or subscriptions"}
 	// ErrTopicTerminated: the topic takes no more messages.
 	ErrTopicTerminated = &Error{pulsarproto.ServerError_TopicTerminatedError, "Topic was already terminated"}
+	// ErrQuotaExceeded: the backlog is too large or too old, and producers wait until it is not.
+	ErrQuotaExceeded = &Error{pulsarproto.ServerError_ProducerBlockedQuotaExceededError, "Cannot create producer on topic with backlog quota exceeded"}
+	// ErrQuotaException is the same where producers are to fail what they send.
+	ErrQuotaException = &Error{pulsarproto.ServerError_ProducerBlockedQuotaExceededException, "Cannot create producer on topic with backlog quota exceeded"}
 	// ErrSubscriptionExists: the topic has a subscription of the name.
 	ErrSubscriptionExists = &Error{pulsarproto.ServerError_NotAllowedError, "Subscription already exists for topic"}
 	// ErrSubscriptionBusy: the subscription has consumers.

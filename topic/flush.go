@@ -105,12 +105,15 @@ func (g *group) finish() {
 			key = t.keys.TxnEntries(last.Ledger, last.Entry, draft.id)
 			g.marks[draft.id].wrote(first, last)
 		}
-		g.write(clientv3.OpPut(key, string(draft.block.Encode())))
+		encoded := draft.block.Encode()
+		g.stored += uint64(len(encoded))
+		g.write(clientv3.OpPut(key, string(encoded)))
 	}
 	if len(g.blocks) > 0 {
-		g.write(clientv3.OpPut(t.keys.Tail(), string(encodePosition(ledger.Position{Ledger: t.ledger, Entry: next - 1}))))
+		end := tail{ledger.Position{Ledger: t.ledger, Entry: next - 1}, sizes{t.sizes.before, t.sizes.through + g.stored}}
+		g.write(clientv3.OpPut(t.keys.Tail(), string(end.encode())))
 		if t.unnamed != nil {
-			g.write(clientv3.OpPut(t.keys.Ledger(t.unnamed.id), string(encodeNumber(t.unnamed.last))))
+			g.write(clientv3.OpPut(t.keys.Ledger(t.unnamed.id), string(t.unnamed.encode())))
 		}
 	}
 	for id, mark := range g.marks {
@@ -204,6 +207,7 @@ func (t *Topic) applied(g *group) {
 	}
 	if len(g.blocks) > 0 {
 		t.unnamed = nil
+		t.sizes.through += g.stored
 	}
 	for s, changes := range g.cursors {
 		s.cursor.Saved(changes)
@@ -258,13 +262,6 @@ func encodePosition(p ledger.Position) []byte {
 }
 
 func encodeNumber(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{1}, n) }
-
-func decodePosition(value []byte) (ledger.Position, error) {
-	if len(value) != 17 || value[0] != 1 {
-		return ledger.Position{}, fmt.Errorf("position of %d bytes", len(value))
-	}
-	return ledger.Position{Ledger: binary.BigEndian.Uint64(value[1:]), Entry: binary.BigEndian.Uint64(value[9:])}, nil
-}
 
 func decodeNumber(value []byte) (uint64, error) {
 	if len(value) != 9 || value[0] != 1 {

@@ -38,6 +38,7 @@ type group struct {
 	ops     []clientv3.Op
 	opCount int // upper bound of the operations, without those of the cursors
 	bytes   int
+	stored  uint64 // bytes of the blocks
 	// reserved is that part of bytes which is kept free for cursors that did not fit the group before.
 	reserved int
 	single   bool // has one item and nothing else

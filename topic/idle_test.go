@@ -129,7 +129,7 @@ func TestUnloadedTopicIsTrimmed(t *testing.T) {
 			t.Fatal("the topic stays")
 		}
 	}
-	if n := len(w.topics.untrimmed); n != 0 {
+	if n := len(w.topics.dormant); n != 0 {
 		t.Fatalf("%d topics are to be visited again", n)
 	}
 }

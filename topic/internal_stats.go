@@ -43,7 +43,7 @@ func (ts *Topics) InternalStats(ctx context.Context, name topicname.Name) (*Inte
 
 func (t *Topic) internalStats() *InternalStats {
 	s := &InternalStats{
-		NumberOfEntries: t.entriesBetween(t.first, t.end()), CurrentLedgerEntries: t.next,
+		NumberOfEntries: t.entriesBetween(t.first, t.end()), CurrentLedgerEntries: t.next, TotalSize: t.storageSize(),
 		LastConfirmedEntry: t.lastPosition().String(), State: "LedgerOpened", Ledgers: []LedgerStats{}, Cursors: make(map[string]CursorStats),
 	}
 	if t.terminated {

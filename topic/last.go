@@ -69,7 +69,7 @@ type extent struct {
 // extents returns every ledger that may have entries before limit, in order.
 func (t *Topic) extents(limit ledger.Position) []extent {
 	var out []extent
-	for _, l := range append(t.ledgers[:len(t.ledgers):len(t.ledgers)], earlierLedger{t.ledger, t.next - 1}) {
+	for _, l := range append(t.ledgers[:len(t.ledgers):len(t.ledgers)], earlierLedger{id: t.ledger, last: t.next - 1}) {
 		end := l.last + 1
 		if l.id == limit.Ledger {
 			end = min(end, limit.Entry)

@@ -78,7 +78,7 @@ func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64
 // loader gathers the stored state of a topic.
 type loader struct {
 	topic         *Topic
-	tail          *ledger.Position
+	tail          *tail
 	marks         []storedMark
 	subscriptions map[uint64]*storedSubscription
 }
@@ -111,7 +111,7 @@ func (l *loader) takeValue(key, value []byte) error {
 	text := string(key)
 	switch {
 	case text == keys.Tail():
-		tail, err := decodePosition(value)
+		tail, err := decodeTail(value)
 		l.tail = &tail
 		return err
 	case text == keys.Epoch():
@@ -123,11 +123,11 @@ func (l *loader) takeValue(key, value []byte) error {
 		return nil
 	case strings.HasPrefix(text, keys.LedgerPrefix()):
 		id, ok := keys.ParseLedger(key)
-		last, err := decodeNumber(value)
+		earlier, err := decodeLedger(id, value)
 		if !ok {
 			return errUnknownKey
 		}
-		l.topic.ledgers = append(l.topic.ledgers, earlierLedger{id, last})
+		l.topic.ledgers = append(l.topic.ledgers, earlier)
 		return err
 	case strings.HasPrefix(text, keys.TxnPrefix()):
 		id, ok := keys.ParseTxn(key)
@@ -186,9 +186,12 @@ func (l *loader) finish() error {
 	slices.SortFunc(t.ledgers, func(a, b earlierLedger) int {
 		return ledger.Position{Ledger: a.id}.Compare(ledger.Position{Ledger: b.id})
 	})
-	if n := len(t.ledgers); l.tail != nil && (n == 0 || t.ledgers[n-1].id != l.tail.Ledger) {
-		before := earlierLedger{l.tail.Ledger, l.tail.Entry}
+	if n := len(t.ledgers); l.tail != nil && (n == 0 || t.ledgers[n-1].id != l.tail.last.Ledger) {
+		before := earlierLedger{l.tail.last.Ledger, l.tail.last.Entry, l.tail.sizes}
 		t.ledgers, t.unnamed = append(t.ledgers, before), &before
+	}
+	if l.tail != nil {
+		t.sizes = sizes{l.tail.through, l.tail.through}
 	}
 	if len(t.ledgers) > 0 {
 		t.first = ledger.Position{Ledger: t.ledgers[0].id}

@@ -72,6 +72,12 @@ type Options struct {
 	// Retention is how long an entry is kept at least, also if nobody needs it. Default 10 minutes, the time after which
 	// Pulsar may close, and then delete, a ledger. Source: broker.conf managedLedgerMinLedgerRolloverTimeMinutes.
 	Retention time.Duration
+	// BacklogInterval is the time between looks at backlogs that are too large or too old. Default 60 s; negative: never.
+	// Source: broker.conf backlogQuotaCheckIntervalInSeconds.
+	BacklogInterval time.Duration
+	// ExpiryInterval is the longest time between looks for messages beyond their time to live. Default 5 minutes.
+	// Source: broker.conf messageExpiryCheckIntervalInMinutes.
+	ExpiryInterval time.Duration
 	// TrimInterval is the time between looks at what may be deleted. Default 30 s.
 	TrimInterval time.Duration
 	// IdleUnload is how long nobody uses a topic before it leaves memory; it is between that and TrimInterval longer. Default
@@ -112,6 +118,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.StoreTimeout, 10*time.Second)
 	setDefault(&o.LoadTimeout, 20*time.Second)
 	setDefault(&o.Retention, 10*time.Minute)
+	setDefault(&o.BacklogInterval, time.Minute)
+	setDefault(&o.ExpiryInterval, 5*time.Minute)
 	setDefault(&o.TrimInterval, 30*time.Second)
 	setDefault(&o.IdleUnload, time.Minute)
 	setDefault(&o.CacheBytes, 64<<20)

@@ -18,9 +18,12 @@ type Policies struct {
 	BacklogPolicy BacklogPolicy
 	// SubscriptionExpiration is how long a durable subscription without consumers stays; 0: for ever.
 	SubscriptionExpiration time.Duration
-	// DeleteInactive deletes a topic that nobody uses and nobody is subscribed to, InactiveAfter its last use.
+	// DeleteInactive deletes a topic that nobody uses and nobody is subscribed to, and that has no entries, InactiveAfter its
+	// last use.
 	DeleteInactive bool
 	InactiveAfter  time.Duration
+	// DeleteCaughtUp deletes such a topic with its subscriptions, too, if they have no consumers and everything is acknowledged.
+	DeleteCaughtUp bool
 	// DelayedDelivery honours deliver_at_time on Shared and Key_Shared subscriptions.
 	DelayedDelivery bool
 	// Most producers, consumers, subscriptions of a topic and consumers of a subscription; 0 is no limit.

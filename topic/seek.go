@@ -123,7 +123,10 @@ func (i *seekItem) fail(err error) { i.answer(err) }
 type unsubscribeItem struct {
 	subscription *subscription
 	by           *consumer
+	unused       bool // only if it has no consumers
 	answer       func(error)
+	busy         bool // it has some
+	deletes      bool
 }
 
 // Unsubscribe implements cnx.Consumer.
@@ -148,7 +151,8 @@ var errConnected = &Error{pulsarproto.ServerError_MetadataError, "Unconnected or
 
 func (i *unsubscribeItem) prepare(g *group) bool {
 	s := i.subscription
-	if s.gone {
+	i.busy = i.unused && len(s.consumers) > 0
+	if s.gone || i.busy {
 		return true
 	}
 	for ref := range g.holds {
@@ -159,7 +163,7 @@ func (i *unsubscribeItem) prepare(g *group) bool {
 	if _, touched := g.cursors[s]; touched || len(s.commits) > 0 || !g.fits(1, 0) {
 		return false
 	}
-	s.gone = true
+	s.gone, i.deletes = true, true
 	if s.durable {
 		g.write(clientv3.OpDelete(s.keys.Prefix(), clientv3.WithPrefix()))
 		g.count(1, 0)
@@ -167,10 +171,18 @@ func (i *unsubscribeItem) prepare(g *group) bool {
 	return true
 }
 
-func (i *unsubscribeItem) undo() { i.subscription.gone = false }
+func (i *unsubscribeItem) undo() {
+	if i.deletes {
+		i.subscription.gone, i.deletes = false, false
+	}
+}
 
 func (i *unsubscribeItem) done(*group) {
 	s := i.subscription
+	if i.busy {
+		i.answer(fmt.Errorf("%w: %s", ErrSubscriptionBusy, s.name))
+		return
+	}
 	if s.topic.subscriptions[s.name] == s {
 		delete(s.topic.subscriptions, s.name)
 	}

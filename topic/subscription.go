@@ -20,9 +20,10 @@ type subscription struct {
 	name    string
 	durable bool
 	keys    keyspace.Subscription
-	hash    string // as a participant
-	gone    bool   // deleted, or about to be
-	seeking bool   // its consumers were disconnected for a seek, and nothing is delivered until it is done
+	hash    string    // as a participant
+	gone    bool      // deleted, or about to be
+	unused  time.Time // it had no consumers when that was looked at; zero: it has
+	seeking bool      // its consumers were disconnected for a seek, and nothing is delivered until it is done
 	kind    pulsarproto.CommandSubscribe_SubType
 
 	cursor      *cursor.Cursor

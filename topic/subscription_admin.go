@@ -94,11 +94,7 @@ func (c *createSubscription) fail(err error) { c.answer(err) }
 // Errors: ErrTopicNotFound, ErrSubscriptionNotFound, ErrSubscriptionBusy.
 func (ts *Topics) DeleteSubscription(ctx context.Context, name topicname.Name, named string, force bool) error {
 	_, err := askSubscription(ctx, ts, name, named, func(s *subscription, answer func(struct{}, error)) {
-		if len(s.consumers) > 0 && !force {
-			answer(struct{}{}, fmt.Errorf("%w: %s", ErrSubscriptionBusy, s.name))
-			return
-		}
-		s.topic.queue.push(&unsubscribeItem{subscription: s, answer: onlyError(answer)})
+		s.topic.queue.push(&unsubscribeItem{subscription: s, unused: !force, answer: onlyError(answer)})
 	})
 	return err
 }

@@ -37,6 +37,7 @@ type Topic struct {
 	ledgers []earlierLedger // that had entries, in order
 	unnamed *earlierLedger  // the last of ledgers, as long as its key is not written
 	first   ledger.Position // nothing lies before it
+	sizes   sizes           // before the current ledger, and up to the end
 	buffer  *txnbuffer.Buffer
 
 	dedup *dedup.State
@@ -66,8 +67,13 @@ type Topic struct {
 	counts      counts
 	idleSince   time.Time // nobody used it when that was looked at; zero: it is in use
 	removing    bool      // it is being deleted and takes no more clients
+	deleting    bool      // it is inactive, and whether it can be deleted is being found out
 	unloading   bool      // it takes nothing more from its clients
 	terminated  bool      // it takes no more messages
+	expired     time.Time // when expired messages were last looked for
+	expiring    bool      // they are being looked for
+	aging       bool      // the age of the backlog is being looked up
+	tooOld      bool      // it was beyond its limit then
 	draining    []func()
 }
 
@@ -75,6 +81,7 @@ type Topic struct {
 type earlierLedger struct {
 	id   uint64
 	last uint64 // its last entry
+	sizes
 }
 
 // end is the position behind the last entry.

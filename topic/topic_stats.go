@@ -119,6 +119,7 @@ func (t *Topic) topicStats() *TopicStats {
 		BytesInCounter: t.counts.bytes, MsgInCounter: t.counts.messages, BytesOutCounter: t.counts.bytesOut, MsgOutCounter: t.counts.delivered,
 		OngoingTxnCount: t.buffer.Len(), AbortedTxnCount: t.counts.aborted, CommittedTxnCount: t.counts.committed,
 		Publishers: []PublisherStats{}, Subscriptions: make(map[string]SubscriptionStats), Replication: map[string]struct{}{},
+		StorageSize: t.storageSize(), BacklogSize: t.backlogSize(),
 		DeduplicationStatus: "Disabled", LastPublishTimeStamp: t.counts.published,
 	}
 	if t.options.Policies(t.name).Deduplication {
@@ -147,7 +148,7 @@ func (p *producer) stats() PublisherStats {
 
 func (s *subscription) stats() SubscriptionStats {
 	out := SubscriptionStats{
-		Type: "None", IsDurable: s.durable, MsgBacklog: s.backlog(), NonContiguousDeletedMessagesRanges: s.cursor.Holes(),
+		Type: "None", IsDurable: s.durable, MsgBacklog: s.backlog(), BacklogSize: s.backlogSize(), NonContiguousDeletedMessagesRanges: s.cursor.Holes(),
 		SubscriptionProperties: map[string]string{}, Consumers: []ConsumerStats{},
 	}
 	out.MsgDelayed = uint64(len(s.delayed.entries))

@@ -25,7 +25,7 @@ type Topics struct {
 	slots      map[string]*slot
 	topics     map[*Topic]struct{}
 	namespaces map[string]bool            // known to exist
-	untrimmed  map[topicname.Name]endMark // unloaded topics: what is before the mark is to be deleted when it is old enough
+	dormant    map[topicname.Name]dormant // unloaded topics that time has something to do with
 	closing    bool
 	loads      sync.WaitGroup
 	closed     sync.WaitGroup // closed topics of which something still runs
@@ -47,7 +47,7 @@ func New(options Options) *Topics {
 		slots:      make(map[string]*slot),
 		topics:     make(map[*Topic]struct{}),
 		namespaces: map[string]bool{"public/default": true, topicname.SystemNamespace: true},
-		untrimmed:  make(map[topicname.Name]endMark),
+		dormant:    make(map[topicname.Name]dormant),
 	}
 	ts.budget.limit = options.CacheBytes
 	ts.ctx, ts.cancel = context.WithCancel(context.Background())
@@ -57,7 +57,11 @@ func New(options Options) *Topics {
 }
 
 func (ts *Topics) tick() {
-	ticker := time.NewTicker(min(ts.options.TrimInterval, ts.options.IdleUnload))
+	interval := min(ts.options.TrimInterval, ts.options.IdleUnload)
+	if ts.options.BacklogInterval > 0 {
+		interval = min(interval, ts.options.BacklogInterval)
+	}
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -203,9 +207,9 @@ func (ts *Topics) fill(s *slot, fullName string, t *Topic, err error) {
 	s.topic, s.err = t, err
 	if t != nil {
 		ts.topics[t] = struct{}{}
-		if left, found := ts.untrimmed[t.name]; found {
-			t.trim.marks = []endMark{left, t.trim.marks[0]}
-			delete(ts.untrimmed, t.name)
+		if left, found := ts.dormant[t.name]; found {
+			t.wake(left)
+			delete(ts.dormant, t.name)
 		}
 	} else {
 		delete(ts.slots, fullName)

@@ -12,9 +12,20 @@ import (
 // trimmer deletes what nobody needs any more.
 type trimmer struct {
 	running bool
-	// marks tell where the log ended when, oldest first: that is how old entries are known to be.
+	// marks tell where the log ended when, oldest first: that is how old entries are known to be. There are about marksKept at most.
 	marks []endMark
+	// retained is the first entry that retention by time keeps, as of looked.
+	retained ledger.Position
+	looked   time.Time
+	looking  bool
 }
+
+const (
+	// marksKept bounds the marks of a topic.
+	marksKept = 20
+	// retentionLooks is how often retention by time is looked at while its time passes once.
+	retentionLooks = 20
+)
 
 type endMark struct {
 	at  time.Time
@@ -35,22 +46,12 @@ func (t *Topic) tick() {
 			delete(t.subscriptions, name)
 		}
 	}
-	now := t.options.Now()
-	marks := t.trim.marks
-	if len(marks) == 0 || marks[len(marks)-1].end != t.end() {
-		marks = append(marks, endMark{now, t.end()})
-	}
-	target := t.first
-	for len(marks) > 0 && now.Sub(marks[0].at) >= t.options.Retention {
-		target = marks[0].end
-		if len(marks) == 1 {
-			break
-		}
-		marks = marks[1:]
-	}
-	t.trim.marks = marks
-	t.trimTo(t.needless(target))
-	t.rest(now)
+	now, policies := t.options.Now(), t.options.Policies(t.name)
+	t.checkBacklog(now, &policies)
+	t.expire(now, &policies)
+	t.expireSubscriptions(now, &policies)
+	t.trimTo(t.needless(t.unretained(now, &policies)))
+	t.rest(now, &policies)
 }
 
 // needless returns how much of everything before p nobody needs.
