@@ -7,7 +7,7 @@ import (
 
 // getOrCreateSchema answers the version of a schema that a producer uses beside the one that it was attached with. A producer
 // without a schema, such as the dead letter producer of a Java consumer of bytes, asks too.
-// Errors: InvalidTopicName, and those of Schemas.AddSchema.
+// Errors: InvalidTopicName, AuthorizationError, and those of Schemas.AddSchema.
 //
 // Source: PulsarApi.proto CommandGetOrCreateSchema; ServerCnx.handleGetOrCreateSchema.
 func (r request) getOrCreateSchema(cmd *pulsarproto.CommandGetOrCreateSchema) {
@@ -26,6 +26,9 @@ func (r request) getOrCreateSchema(cmd *pulsarproto.CommandGetOrCreateSchema) {
 func (r request) addSchema(cmd *pulsarproto.CommandGetOrCreateSchema) ([]byte, error) {
 	name, err := topicname.Parse(cmd.GetTopic())
 	if err != nil {
+		return nil, err
+	}
+	if err := r.mayProduce(r.ctx, name); err != nil {
 		return nil, err
 	}
 	return r.services.Schemas.AddSchema(r.ctx, name, r.caller, cmd.GetSchema())

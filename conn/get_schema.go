@@ -8,7 +8,7 @@ import (
 )
 
 // getSchema answers a version of a topic's schemas.
-// Errors: InvalidTopicName, TopicNotFound for a version that is not there, and those of Schemas.Schema.
+// Errors: InvalidTopicName, AuthorizationError, TopicNotFound for a version that is not there, and those of Schemas.Schema.
 //
 // Source: PulsarApi.proto CommandGetSchema; ServerCnx.handleGetSchema.
 func (r request) getSchema(cmd *pulsarproto.CommandGetSchema) {
@@ -27,6 +27,9 @@ func (r request) getSchema(cmd *pulsarproto.CommandGetSchema) {
 func (r request) findSchema(cmd *pulsarproto.CommandGetSchema) (*pulsarproto.Schema, []byte, error) {
 	name, err := topicname.Parse(cmd.GetTopic())
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.mayLookup(name); err != nil {
 		return nil, nil, err
 	}
 	schema, version, found, err := r.services.Schemas.Schema(r.ctx, name, cmd.SchemaVersion)
