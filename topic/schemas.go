@@ -32,7 +32,7 @@ func (ts *Topics) producerSchema(ctx context.Context, name topicname.Name, calle
 	return ts.options.Schemas.ForProducer(ctx, name, s, caller.Role)
 }
 
-// AddSchema returns the version of s, which is stored if the topic does not have it. Errors: ErrTopicNotFound, and those of
+// AddSchema returns the version of s, which is stored if the topic does not have it. Type None is no schema here. Errors: ErrTopicNotFound, and those of
 // Schemas.ForProducer.
 //
 // Source: ServerCnx.handleGetOrCreateSchema.
@@ -43,6 +43,9 @@ func (ts *Topics) AddSchema(ctx context.Context, name topicname.Name, caller cnx
 	}
 	if !exists {
 		return nil, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
+	}
+	if s.GetType() == pulsarproto.Schema_None {
+		s = nil
 	}
 	return ts.options.Schemas.ForProducer(ctx, name, s, caller.Role)
 }

@@ -22,12 +22,8 @@ func TestProducers(t *testing.T) {
 	policy := Policy{AllowAutoUpdate: true}
 	r := newRegistry(t, func(o *Options) { o.Policy = func(topicname.Name) Policy { return policy } })
 	produce := func(s *Wire) ([]byte, error) { return r.ForProducer(t.Context(), topic.WithPartition(1), s, "u") }
-	for about, s := range map[string]*Wire{
-		"no schema": nil, "none": wire(pulsarproto.Schema_None, schema.Schema{}), "bytes of Go": wire(-1, schema.Schema{}),
-	} {
-		if version, err := produce(s); len(version) != 0 || err != nil {
-			t.Errorf("%s: version %v, %v", about, version, err)
-		}
+	if version, err := produce(nil); len(version) != 0 || err != nil {
+		t.Errorf("no schema: version %v, %v", version, err)
 	}
 	r.wantVersions(t)
 	for want, s := range []*Wire{avro(record("a")), avro(record("b"))} {
@@ -71,7 +67,7 @@ func TestConsumers(t *testing.T) {
 	if err := subscribe(avro(record("a")), used(false, errLost)); !errors.Is(err, errLost) {
 		t.Errorf("not known whether it is in use: %v", err)
 	}
-	for _, s := range []*Wire{nil, wire(pulsarproto.Schema_None, schema.Schema{}), wire(-1, schema.Schema{}), wire(pulsarproto.Schema_AutoConsume, schema.Schema{})} {
+	for _, s := range []*Wire{nil, wire(pulsarproto.Schema_AutoConsume, schema.Schema{})} {
 		if err := subscribe(s, used(true, nil)); err != nil {
 			t.Errorf("type %s: %v", s.GetType(), err)
 		}
@@ -137,5 +133,26 @@ func TestWireSchema(t *testing.T) {
 	r.mustPut(t, schema.Schema{Type: schema.Int8}, 0)
 	if s, _, _, err := r.Schema(t.Context(), topic, nil); err != nil || s.SchemaData == nil {
 		t.Errorf("schema_data is required, even if empty: %v, %v", s, err)
+	}
+}
+
+// The Go client sends type None for bytes, and asks for the version of each message: it must get one.
+func TestBytesOfGo(t *testing.T) {
+	r := newRegistry(t, nil)
+	for _, kind := range []pulsarproto.Schema_Type{pulsarproto.Schema_None, -1} {
+		if version, err := r.ForProducer(t.Context(), topic, wire(kind, schema.Schema{}), ""); !bytes.Equal(version, versionBytes(0)) || err != nil {
+			t.Errorf("producer of type %d: %v, %v", kind, version, err)
+		}
+		err := r.ForConsumer(t.Context(), topic, wire(kind, schema.Schema{}), "", func() (bool, error) { return false, nil })
+		if err != nil {
+			t.Errorf("consumer of type %d: %v", kind, err)
+		}
+	}
+	if s, _, found, err := r.Schema(t.Context(), topic, versionBytes(0)); s.GetType() != pulsarproto.Schema_None || !found || err != nil {
+		t.Errorf("read back: %v, %v, %v", s, found, err)
+	}
+	var incompatible *schema.IncompatibleError
+	if _, err := r.ForProducer(t.Context(), topic, avro(record("a")), ""); !errors.As(err, &incompatible) {
+		t.Errorf("another type behind it: %v", err)
 	}
 }
