@@ -29,6 +29,8 @@ type Send struct {
 	Marker            bool
 	Metadata          *pulsarproto.MessageMetadata
 	Payload           []byte
+	// Refused is why the connection refuses the message; nil if it does not. The topic only answers it, when its turn comes.
+	Refused error
 }
 
 // Producer is an attached producer. The connection calls one method at a time, and none after Close.

@@ -107,6 +107,7 @@ func namesPath(domain, tenant, namespace string) string {
 //	m/tail                             position of the last entry ever written
 //	m/ledger/<ledger>                  last entry of a ledger before the current one that had entries
 //	m/terminated                       exists if the topic takes no more messages
+//	m/dedup/<page>                     producer names and the highest sequence ids that they have stored
 //	m/txn/<txn>                        an unresolved transaction
 //	m/sub/<subscription>/name          a durable subscription
 //	m/sub/<subscription>/frontier      its cursor's frontier
@@ -188,6 +189,20 @@ func (t Topic) ParseLedger(key []byte) (ledger uint64, ok bool) {
 	p.text(t.LedgerPrefix())
 	ledger = p.hex()
 	return ledger, p.end()
+}
+
+// DedupPrefix is the prefix of the pages of producer names.
+func (t Topic) DedupPrefix() string { return t.prefix + "m/dedup/" }
+
+// Dedup is the key of a page of producer names.
+func (t Topic) Dedup(page uint64) string { return string(appendHex([]byte(t.DedupPrefix()), page)) }
+
+// ParseDedup reads the key of a page of producer names.
+func (t Topic) ParseDedup(key []byte) (page uint64, ok bool) {
+	p := parser{key: key}
+	p.text(t.DedupPrefix())
+	page = p.hex()
+	return page, p.end()
 }
 
 // TxnPrefix is the prefix of the unresolved transactions.

@@ -26,6 +26,7 @@ func TestTopicKeys(t *testing.T) {
 		topic.Epoch():              "/p/c/topics/data/000000000000002a/m/epoch",
 		topic.Tail():               "/p/c/topics/data/000000000000002a/m/tail",
 		topic.Ledger(9):            "/p/c/topics/data/000000000000002a/m/ledger/0000000000000009",
+		topic.Dedup(9):             "/p/c/topics/data/000000000000002a/m/dedup/0000000000000009",
 		topic.Txn(id):              "/p/c/topics/data/000000000000002a/m/txn/00000000000000010000000000000abc",
 		sub.Name():                 "/p/c/topics/data/000000000000002a/m/sub/0000000000000003/name",
 		sub.Frontier():             "/p/c/topics/data/000000000000002a/m/sub/0000000000000003/frontier",
@@ -51,6 +52,9 @@ func TestTopicKeysComeBack(t *testing.T) {
 	}
 	if got, ok := topic.ParseLedger([]byte(topic.Ledger(8))); got != 8 || !ok {
 		t.Error("ledger")
+	}
+	if got, ok := topic.ParseDedup([]byte(topic.Dedup(8))); got != 8 || !ok {
+		t.Error("page of producer names")
 	}
 	if got, ok := topic.ParseTxn([]byte(topic.Txn(id))); got != id || !ok {
 		t.Error("transaction")

@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/pulsar-tc/pulsar-tc/certificate"
 	"github.com/pulsar-tc/pulsar-tc/conf"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
@@ -20,6 +19,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/topic"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 )
 
 // keyPrefix is the first element of every key.
@@ -94,19 +94,9 @@ func (o *Options) connections(events conn.Events) conn.Options {
 		MaxConnections:       c.BrokerMaxConnections,
 		MaxConnectionsPerIP:  c.BrokerMaxConnectionsPerIP,
 		MaxConcurrentLookups: c.MaxConcurrentLookupRequest,
-		MaxPatternLength:     o.maxPatternLength(),
-		AuthRefresh:          c.AuthenticationRefreshCheck,
 		Log:                  o.Log,
 		Events:               events,
 	}
-}
-
-// maxPatternLength is negative where patterns are left to clients.
-func (o *Options) maxPatternLength() int {
-	if !o.Config.SubscriptionPatternEvaluation {
-		return -1
-	}
-	return offIfNotPositive(o.Config.SubscriptionPatternMaxLength)
 }
 
 // offIfNotPositive turns broker.conf's "0 or less is off" into package conn's "negative is off".
@@ -127,6 +117,7 @@ func (o *Options) topics() topic.Options {
 		AllowAutoTopicCreation:        c.AllowAutoTopicCreation,
 		AllowAutoSubscriptionCreation: c.AllowAutoSubscriptionCreationEnabled,
 	}
+	options.Dedup = dedup.Limits{Names: c.DeduplicationMaxProducers, Inactive: minutes(int64(c.DeduplicationInactivityMinutes))}
 	o.delivery(&options)
 	options.IdleUnload = c.BrokerDeleteInactiveTopicsFrequency
 	options.ExpiryInterval = minutes(int64(c.MessageExpiryCheckMinutes))
@@ -167,19 +158,6 @@ func (o *Options) policies() topic.Policies {
 		MaxSubscriptions:            c.MaxSubscriptionsPerTopic,
 		MaxConsumersPerSubscription: c.MaxConsumersPerSubscription,
 		CompactionThreshold:         c.CompactionThreshold,
-	}
-}
-
-func (o *Options) certificates() certificate.Options {
-	c := o.Config
-	return certificate.Options{
-		CertificateFile: c.TLSCertificateFilePath,
-		KeyFile:         c.TLSKeyFilePath,
-		TrustFile:       c.TLSTrustCertsFilePath,
-		RefreshCheck:    c.TLSCertRefreshCheckDuration,
-		AllowInsecure:   c.TLSAllowInsecureConnection,
-		Require:         c.TLSRequireTrustedClientCertOnConnect,
-		Log:             o.Log,
 	}
 }
 

@@ -37,7 +37,7 @@ func TestReservesOfTheSmallestQuota(t *testing.T) {
 	}
 	message := strings.Repeat("x", 200<<10)
 	for !lasts(t, s, etcdstore.RefuseData) {
-		if _, err = producer.Send(ctx, message, nil); err != nil && !notReady(err) {
+		if producer, err = sendOrAgain(ctx, t, client, producer, message, nil); err != nil && !notReady(err) {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestAbortMakesSpace(t *testing.T) {
 	}
 	message := strings.Repeat("x", 200<<10)
 	for !lasts(t, s, etcdstore.RefuseData) {
-		if _, err = producer.Send(ctx, message, &id); err != nil && !notReady(err) {
+		if producer, err = sendOrAgain(ctx, t, client, producer, message, &id); err != nil && !notReady(err) {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestAbortMakesSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sent := 0; sent < 100; { // 20 MB, of the quarter that was left
-		if _, err = producer.Send(ctx, message, nil); err == nil {
+		if producer, err = sendOrAgain(ctx, t, client, producer, message, nil); err == nil {
 			sent++
 			continue
 		}
@@ -135,6 +135,20 @@ func TestAbortMakesSpace(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// sendOrAgain sends, and attaches a new producer if the message is refused for now: such a refusal ends its producer.
+func sendOrAgain(ctx context.Context, t *testing.T, client *wiretopic.Client, p *wiretopic.Producer, message string, id *txn.ID) (*wiretopic.Producer, error) {
+	t.Helper()
+	_, err := p.Send(ctx, message, id)
+	if !notReady(err) {
+		return p, err
+	}
+	again, attachErr := client.Produce(ctx, "topic")
+	if attachErr != nil {
+		t.Fatal(attachErr)
+	}
+	return again, err
 }
 
 func produce(ctx context.Context, t *testing.T, s *Server) (*wiretopic.Client, *wiretopic.Producer) {

@@ -86,7 +86,7 @@ func (s *abortStep) perform() {
 		return
 	}
 	t.buffer.Ended(a.txn.ID)
-	t.dedup.Abort(a.txn.ID)
+	t.dedup.Ended(a.txn.ID)
 	delete(t.aborting, a.txn.ID)
 	a.done = true
 	t.counts.aborted++

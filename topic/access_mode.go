@@ -231,7 +231,7 @@ func (t *Topic) failWaiting(err error) {
 func (t *Topic) fenceProducers() {
 	t.failWaiting(fmt.Errorf("%w: fenced out", ErrProducerFenced))
 	for _, p := range t.producers {
-		p.fenced = true
+		p.broken = true
 		p.detach()
 		p.client.Disconnect()
 	}

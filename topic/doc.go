@@ -22,6 +22,8 @@
 //   - Positions are never used twice: the ledger id is the revision at which the load put the owner key.
 //   - A producer is exclusive only once its topic epoch is durable. What an older one sent is written before that or never, and it
 //     cannot attach under its epoch again.
+//   - A send that is refused with an answer for which clients repeat it ends its producer: nothing that came behind it is stored,
+//     because the order would be lost, and with deduplication the message. A duplicate is answered when what it repeats is durable.
 //   - On Shared and Key_Shared what comes again goes before what waits for its consumer, and that before what was never looked at.
 //     Only positions wait, a bounded number, in order by key: no round looks at them all.
 //   - Acknowledged entries are deleted when every subscription has acknowledged them, they are older than
@@ -45,6 +47,7 @@
 //	m/tail                ledger, entry, bytes of blocks before the ledger and up to its end: 8 bytes each, big endian
 //	m/ledger/<ledger>     entry, bytes as above: 8 bytes each, big endian
 //	m/terminated          nothing that is read
+//	m/dedup/...           package dedup
 //	m/txn/<txn>           mark: positions of the first and the last entry, 16 bytes each, then per producer: uvarint length,
 //	                      name, uvarint highest sequence id
 //	m/sub/.../name        the name, without version byte

@@ -35,6 +35,9 @@ func (e *endItem) prepare(g *group) bool {
 		e.abortion = t.abort(transaction, e.answer)
 		e.abortion.step(g)
 	case !g.ends(ref):
+		if !g.makeGood(e.id) {
+			return false
+		}
 		e.commits = true
 		g.end(ref)
 		g.write(clientv3.OpDelete(t.keys.Txn(e.id)))
@@ -51,7 +54,7 @@ func (e *endItem) done(*group) {
 	}
 	if e.commits {
 		e.topic.buffer.Ended(e.id)
-		e.topic.dedup.Commit(e.id)
+		e.topic.dedup.Ended(e.id)
 		e.topic.counts.committed++
 	}
 	e.answer(e.err)

@@ -57,6 +57,9 @@ var (
 	ErrProducerFenced = &Error{pulsarproto.ServerError_ProducerFenced, "Topic has an exclusive producer"}
 	// ErrPersistence: the store did not do it, or it is unknown whether it did. Safe to repeat behind a reconnect.
 	ErrPersistence = &Error{pulsarproto.ServerError_PersistenceError, "the topic was closed"}
+	// ErrSequenceUnknown: a message is stored if a transaction commits that is still open. Safe to repeat behind a reconnect.
+	// Source: MessageDeduplication.MessageDupUnknownException.
+	ErrSequenceUnknown = &Error{pulsarproto.ServerError_PersistenceError, "Cannot determine whether the message is a duplicate at this time"}
 	// ErrMetadata: the command does not fit what it speaks of.
 	ErrMetadata = &Error{pulsarproto.ServerError_MetadataError, "Consumer not found"}
 )
@@ -69,4 +72,18 @@ var errFencedTopic = &Error{pulsarproto.ServerError_ServiceNotReady, "Topic is t
 func transient(err error) bool {
 	return errors.Is(err, txn.ErrCoordinatorNotFound) || errors.Is(err, txn.ErrNotReady) ||
 		errors.Is(err, txn.ErrTooManyRequests) || errors.Is(err, txn.ErrUnknownResult)
+}
+
+// final reports whether clients give up a message for this answer to its send. For any other they connect again, and send
+// everything again that has no receipt.
+// Source: ClientCnx.handleSendError; pulsar-client-go connection.handleSendError.
+func final(err error) bool {
+	var coded interface {
+		ServerError() pulsarproto.ServerError
+	}
+	if errors.As(err, &coded) {
+		code := coded.ServerError()
+		return code == pulsarproto.ServerError_NotAllowedError || code == pulsarproto.ServerError_TopicTerminatedError
+	}
+	return errors.Is(err, txn.ErrNotAllowed)
 }

@@ -120,7 +120,7 @@ func (g *group) finish() {
 		if known := t.buffer.Get(id); known != nil {
 			mark.first = known.First
 		}
-		g.write(clientv3.OpPut(t.keys.Txn(id), string(mark.encode())))
+		g.write(clientv3.OpPut(t.keys.Txn(id), string(mark.encode(g.dedup.In(id)))))
 	}
 	for ref, held := range g.holds {
 		if s := ref.subscription; s.durable && !held.Empty() {
@@ -128,6 +128,7 @@ func (g *group) finish() {
 			s.nextPending++
 		}
 	}
+	g.finishDedup()
 	g.finishCursors()
 }
 
@@ -193,6 +194,13 @@ func (t *Topic) written(g *group, result *clientv3.TxnResponse, err error) {
 
 // applied performs what g stands for, now that it is durable.
 func (t *Topic) applied(g *group) {
+	if g.clears {
+		t.dedup.Clear()
+	}
+	t.dedup.Apply(&g.dedup)
+	if g.dedup.Grows() && t.dedup.Names() > t.options.Dedup.Names {
+		t.tendNames()
+	}
 	for _, draft := range g.blocks {
 		entries := draft.block.Entries
 		t.counts.published = int64(draft.block.Written)

@@ -2,6 +2,7 @@ package topic
 
 import (
 	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -28,6 +29,8 @@ type group struct {
 	blocks    []*blockDraft
 	lastBlock map[openTxn]int // the newest block of a transaction, or of none
 	marks     map[txn.ID]*markDraft
+	dedup     dedup.Draft
+	clears    bool // forgets all names, as the topic does not deduplicate any more
 	holds     map[holdRef]*pendingack.Held
 	cursors   map[*subscription]*cursor.Changes
 	steps     []*abortStep
@@ -81,7 +84,7 @@ const (
 
 func newGroup(t *Topic) *group {
 	t.groups++
-	return &group{
+	g := &group{
 		topic:     t,
 		number:    t.groups,
 		opens:     make(map[openRef]struct{}),
@@ -93,6 +96,8 @@ func newGroup(t *Topic) *group {
 		cursors:   make(map[*subscription]*cursor.Changes),
 		opCount:   fixedOps,
 	}
+	g.deduplicate()
+	return g
 }
 
 // room reports whether ops operations with bytes of values and one more compare fit.

@@ -62,7 +62,7 @@ func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64
 		name: name, fullName: name.String(), options: &ts.options, keys: keys, store: ts.store, registry: ts,
 		log:   ts.options.Log.With().Str("topic", name.String()).Logger(),
 		fence: fence, ledger: uint64(fence),
-		buffer: txnbuffer.New(), dedup: dedup.New(false),
+		buffer: txnbuffer.New(), dedup: dedup.New(),
 		aborting: make(map[txn.ID]*abortion), unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
 		producers: make(map[string]*producer), subscriptions: make(map[string]*subscription), creating: make(map[string]bool),
 	}
@@ -121,6 +121,12 @@ func (l *loader) takeValue(key, value []byte) error {
 	case text == keys.Terminated():
 		l.topic.terminated = true
 		return nil
+	case strings.HasPrefix(text, keys.DedupPrefix()):
+		number, ok := keys.ParseDedup(key)
+		if !ok {
+			return errUnknownKey
+		}
+		return l.topic.dedup.RestorePage(number, value)
 	case strings.HasPrefix(text, keys.LedgerPrefix()):
 		id, ok := keys.ParseLedger(key)
 		earlier, err := decodeLedger(id, value)

@@ -20,14 +20,14 @@ import (
 // TestCorruptValues: a value that cannot be understood stops the load of its topic, with the key, and of no other.
 func TestCorruptValues(t *testing.T) {
 	ctx := context.Background()
-	for _, kind := range []string{"tail", "epoch", "ledger", "txn", "frontier", "acked", "batch", "pending", "unknown", "unknown of a subscription"} {
+	for _, kind := range []string{"tail", "epoch", "dedup", "ledger", "txn", "frontier", "acked", "batch", "pending", "unknown", "unknown of a subscription"} {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
 			w.produce("a").send(message(0, "m"))
 			w.subscribe("a", "s")
 			space, sub, id := w.space("a"), w.space("a").Subscription(0), txn.ID{Least: 1}
 			key := map[string]string{
-				"tail": space.Tail(), "epoch": space.Epoch(), "ledger": space.Ledger(1), "txn": space.Txn(id), "frontier": sub.Frontier(),
+				"tail": space.Tail(), "epoch": space.Epoch(), "dedup": space.Dedup(1), "ledger": space.Ledger(1), "txn": space.Txn(id), "frontier": sub.Frontier(),
 				"acked": sub.Acked(1, 1<<60), "batch": sub.Batch(1, 1), "pending": sub.Pending(id, 1),
 				"unknown": space.MetaPrefix() + "new", "unknown of a subscription": sub.Prefix() + "new",
 			}[kind]
@@ -139,15 +139,14 @@ func TestCloseAnswersWhatWaits(t *testing.T) {
 func FuzzDecodeMark(f *testing.F) {
 	m := markDraft{
 		first: ledger.Position{Ledger: 1, Entry: 2}, last: ledger.Position{Ledger: 3, Entry: 4},
-		sequences: dedup.Sequences{"": 0, "producer": 1 << 63},
 	}
-	f.Add(m.encode())
+	f.Add(m.encode(dedup.Sequences{"": 0, "producer": 1 << 63}))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		got, err := decodeMark(value)
 		if err != nil {
 			return
 		}
-		again, err := decodeMark((&markDraft{sequences: got.dedup, first: got.first, last: got.last}).encode())
+		again, err := decodeMark((&markDraft{first: got.first, last: got.last}).encode(got.dedup))
 		if err != nil || !reflect.DeepEqual(got, again) {
 			t.Fatalf("%v: %+v, want %+v", err, again, got)
 		}

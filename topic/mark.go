@@ -12,10 +12,9 @@ import (
 
 // markDraft is the mark of a transaction as a group writes it: where its entries are, and what its producers have stored.
 type markDraft struct {
-	sequences dedup.Sequences
-	bytes     int // upper bound
-	first     ledger.Position
-	last      ledger.Position
+	bytes int // upper bound
+	first ledger.Position
+	last  ledger.Position
 }
 
 const (
@@ -27,13 +26,6 @@ const (
 	maxMarkPart = 4
 )
 
-func (m *markDraft) raise(name string, highest uint64) {
-	if _, found := m.sequences[name]; !found {
-		m.bytes += len(name) + markNameBytes
-	}
-	m.sequences.Raise(name, highest)
-}
-
 func (m *markDraft) wrote(first, last ledger.Position) {
 	if m.last == (ledger.Position{}) {
 		m.first = first
@@ -41,48 +33,58 @@ func (m *markDraft) wrote(first, last ledger.Position) {
 	m.last = last
 }
 
-// markRoom returns what a transactional send adds to the marks that g writes, and how large the mark of its transaction is
-// then.
-func (g *group) markRoom(s *sendItem) (adds, size int) {
-	known := g.topic.dedup.In(s.msg.Txn)
+// markRoom returns what a transactional send adds to the marks that g writes, and the error if the mark of its transaction would
+// be too large then.
+func (g *group) markRoom(s *sendItem) (adds int, err error) {
+	known := g.dedup.In(s.msg.Txn)
+	names, size := len(known), markBytes
 	if m := g.marks[s.msg.Txn]; m != nil {
-		known, size = m.sequences, m.bytes
+		size = m.bytes
 	} else {
-		size = markBytes
-		for name := range known {
-			size += len(name) + markNameBytes
-		}
+		size += namesBytes(known)
 		adds = size
 	}
 	if _, found := known[s.producer.name]; !found && s.lastChunk() {
-		adds += len(s.producer.name) + markNameBytes
-		size += len(s.producer.name) + markNameBytes
+		more := len(s.producer.name) + markNameBytes
+		names, adds, size = names+1, adds+more, size+more
 	}
-	return adds, size
+	if t := g.topic; size > t.options.MaxRequestBytes/maxMarkPart || names > t.options.mostMarkNames() {
+		err = fmt.Errorf("%w: transaction %v has too many producers on %s: %d, with %d bytes of names", txn.ErrNotAllowed, s.msg.Txn, t.fullName, names, size)
+	}
+	return adds, err
+}
+
+func namesBytes(sequences dedup.Sequences) (size int) {
+	for name := range sequences {
+		size += len(name) + markNameBytes
+	}
+	return size
+}
+
+// mostMarkNames bounds the producers of a transaction on a topic, so that one write can make all that they stored good, even if
+// each name is in a page of its own.
+func (o *Options) mostMarkNames() int {
+	return max(1, min(o.MaxTxnOps/2, o.MaxRequestBytes/4*3/(dedup.PageBytes+opBytes)))
 }
 
 // note makes g write the mark of the transaction of a send, with its sequence id.
 func (g *group) note(s *sendItem) {
-	m := g.mark(s.msg.Txn)
-	if !s.lastChunk() {
-		return
-	}
-	before := m.bytes
-	m.raise(s.producer.name, s.highest())
-	g.count(0, m.bytes-before)
-}
-
-func (g *group) mark(id txn.ID) *markDraft {
+	id := s.msg.Txn
 	m := g.marks[id]
 	if m == nil {
-		m = &markDraft{sequences: make(dedup.Sequences), bytes: markBytes}
-		for name, highest := range g.topic.dedup.In(id) {
-			m.raise(name, highest)
-		}
+		m = &markDraft{bytes: markBytes + namesBytes(g.dedup.In(id))}
 		g.marks[id] = m
 		g.count(1, m.bytes)
 	}
-	return m
+	if !s.lastChunk() {
+		return
+	}
+	if _, known := g.dedup.In(id)[s.producer.name]; !known {
+		more := len(s.producer.name) + markNameBytes
+		m.bytes += more
+		g.count(0, more)
+	}
+	g.dedup.RaiseIn(id, s.producer.name, s.highest())
 }
 
 // storedMark is a mark as a load finds it.
@@ -93,12 +95,13 @@ type storedMark struct {
 	dedup dedup.Sequences
 }
 
-func (m *markDraft) encode() []byte {
-	out := append(encodePosition(m.first), encodePosition(m.last)[1:]...)
-	for _, name := range m.sequences.Producers() {
+func (m *markDraft) encode(sequences dedup.Sequences) []byte {
+	out := append(make([]byte, 0, m.bytes), encodePosition(m.first)...)
+	out = append(out, encodePosition(m.last)[1:]...)
+	for _, name := range sequences.Producers() {
 		out = binary.AppendUvarint(out, uint64(len(name)))
 		out = append(out, name...)
-		out = binary.AppendUvarint(out, m.sequences[name])
+		out = binary.AppendUvarint(out, sequences[name])
 	}
 	return out
 }

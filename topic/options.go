@@ -9,6 +9,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -37,8 +38,6 @@ type Options struct {
 	Keys      keyspace.Space
 	Registrar Registrar
 	Log       zerolog.Logger
-	// Schemas, if set, keeps the schemas that clients bring; else they are not looked at.
-	Schemas Schemas
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
@@ -71,6 +70,9 @@ type Options struct {
 	NamespaceExists func(ctx context.Context, namespace string) (bool, error)
 	// Policies says what holds for a topic. It must not block. Default: the zero Policies for every topic.
 	Policies func(topicname.Name) Policies
+	// Dedup bounds the producer names that deduplication remembers, for each topic. Default 10000 names, 360 minutes.
+	// Source: broker.conf brokerDeduplicationMaxNumberOfProducers, brokerDeduplicationProducerInactivityTimeoutMinutes.
+	Dedup dedup.Limits
 	// Retention is how long an entry is kept at least, also if nobody needs it. Default 10 minutes, the time after which
 	// Pulsar may close, and then delete, a ledger. Source: broker.conf managedLedgerMinLedgerRolloverTimeMinutes.
 	Retention time.Duration
@@ -119,6 +121,8 @@ func (o Options) withDefaults() Options {
 	o.MaxMessageSize = min(o.MaxMessageSize, o.MaxRequestBytes-requestHeadroom)
 	setDefault(&o.StoreTimeout, 10*time.Second)
 	setDefault(&o.LoadTimeout, 20*time.Second)
+	setDefault(&o.Dedup.Names, 10000)
+	setDefault(&o.Dedup.Inactive, 360*time.Minute)
 	setDefault(&o.Retention, 10*time.Minute)
 	setDefault(&o.BacklogInterval, time.Minute)
 	setDefault(&o.ExpiryInterval, 5*time.Minute)

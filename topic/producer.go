@@ -14,7 +14,7 @@ type producer struct {
 	caller   cnx.Caller
 	client   cnx.ProducerClient
 	attached bool
-	fenced   bool  // closed by an exclusive producer: nothing of it is written any more
+	broken   bool  // nothing of it is written any more: it was fenced, or a send was refused that its client repeats
 	since    int64 // Unix ms
 
 	// stored is what open transactions had of this name when the producer attached: what comes again up to there is a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -31,6 +32,8 @@ type sendItem struct {
 func (s *sendItem) check() {
 	options := s.producer.topic.options
 	switch size := len(s.msg.Payload); {
+	case s.msg.Refused != nil:
+		s.err = s.msg.Refused
 	case size > options.MaxMessageSize:
 		s.err = fmt.Errorf("%w: message of %d bytes, at most %d", txn.ErrNotAllowed, size, options.MaxMessageSize)
 	case s.msg.Marker:
@@ -55,30 +58,46 @@ func (s *sendItem) open() (openRef, bool) {
 	return openRef{s.msg.Txn, s.producer.topic.hash}, s.msg.InTxn && s.err == nil && !s.dropped
 }
 
+// prepare breaks the producer if its client sends the message again for the answer: nothing that the producer sent behind it may
+// be stored before that, because the order would be lost, and with deduplication the message.
 func (s *sendItem) prepare(g *group) bool {
-	if s.producer.fenced {
-		s.err = ErrProducerFenced
+	ready := s.decide(g)
+	if ready && s.err != nil && !final(s.err) {
+		s.producer.broken = true
+	}
+	return ready
+}
+
+func (s *sendItem) decide(g *group) bool {
+	id, t := s.msg.Txn, s.producer.topic
+	if s.err == nil && s.producer.broken {
+		s.err = ErrPersistence
 	}
 	if s.err != nil || s.dropped {
 		return true
 	}
-	if s.repeated() {
+	switch verdict, other := s.judge(g); {
+	case verdict == dedup.Duplicate:
 		s.duplicate = true
+		return true
+	case verdict == dedup.Unknown && (t.aborting[other] != nil || g.ends(holdRef{id: other})):
+		return false
+	case verdict == dedup.Unknown:
+		s.err = fmt.Errorf("%w: %d of producer %s, in transaction %v", ErrSequenceUnknown, s.msg.SequenceID, s.producer.name, other)
 		return true
 	}
 	if g.terminates {
 		return false
 	}
-	if s.producer.topic.terminated {
+	if t.terminated {
 		s.err = ErrTopicTerminated
 		return true
 	}
-	if admit := s.producer.topic.options.Admit; admit != nil {
+	if admit := t.options.Admit; admit != nil {
 		if s.err = admit(); s.err != nil {
 			return true
 		}
 	}
-	id, t := s.msg.Txn, s.producer.topic
 	if s.msg.InTxn && t.aborting[id] != nil {
 		s.refuse(ended(id))
 		return true
@@ -86,16 +105,17 @@ func (s *sendItem) prepare(g *group) bool {
 	if s.msg.InTxn && g.ends(holdRef{id: id}) {
 		return false
 	}
-	bytes := len(s.msg.Payload) + len(s.producer.name) + ledger.EntryOverhead
+	pages, pageBytes := s.dedupCost(g)
+	bytes := len(s.msg.Payload) + len(s.producer.name) + ledger.EntryOverhead + pageBytes
 	if s.msg.InTxn {
-		adds, mark := g.markRoom(s)
-		if bytes += adds; mark > t.options.MaxRequestBytes/maxMarkPart {
-			s.err = fmt.Errorf("%w: transaction %v has too many producers on %s: %d bytes of names", txn.ErrNotAllowed, id, t.fullName, mark)
+		adds, err := g.markRoom(s)
+		if bytes += adds; err != nil {
+			s.err = err
 			return true
 		}
 	}
 	switch {
-	case g.room(3, bytes):
+	case g.room(3+pages, bytes):
 	case g.empty():
 		s.tooLarge(fmt.Errorf("%d bytes, with the names of the producers in its transaction", bytes))
 		return true
@@ -105,6 +125,9 @@ func (s *sendItem) prepare(g *group) bool {
 	if s.msg.InTxn {
 		g.require(openRef{id, t.hash}, holdRef{id: id})
 		g.note(s)
+	} else if s.lastChunk() {
+		g.dedup.Raise(s.producer.name, s.highest())
+		g.count(pages, pageBytes)
 	}
 	g.place(s)
 	return true
@@ -119,18 +142,6 @@ func (s *sendItem) tooLarge(err error) {
 // Source: the text that a 4.0.7 broker gives.
 func ended(id txn.ID) error {
 	return fmt.Errorf("%w: Transaction [%v] has been ended. Please use a new transaction to send message", txn.ErrNotAllowed, id)
-}
-
-// repeated reports whether the send is stored already.
-func (s *sendItem) repeated() bool {
-	if !s.lastChunk() {
-		return false
-	}
-	if s.msg.InTxn {
-		highest, found := s.producer.stored[s.msg.Txn]
-		return found && s.msg.SequenceID <= highest
-	}
-	return s.producer.topic.dedup.Duplicate(s.producer.name, s.msg.SequenceID)
 }
 
 // lastChunk reports whether sequence ids count: the chunks of a message share one, which is tested with the last.
@@ -160,19 +171,16 @@ func (s *sendItem) undo() { s.duplicate, s.draft = false, nil }
 
 func (s *sendItem) done(*group) {
 	p := s.producer
-	if s.draft != nil && s.lastChunk() {
-		if s.msg.InTxn {
-			p.topic.dedup.StoredIn(s.msg.Txn, p.name, s.highest())
-		} else {
-			p.topic.dedup.Stored(p.name, s.highest())
-		}
-	}
 	if !p.attached {
 		return
 	}
 	switch {
 	case s.err != nil:
 		p.client.SendError(s.highest(), s.err)
+		if !final(s.err) {
+			p.detach()
+			p.client.Disconnect()
+		}
 	case s.dropped || s.duplicate:
 		p.client.Receipt(s.msg.SequenceID, s.msg.HighestSequenceID, none, none)
 	default:

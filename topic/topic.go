@@ -40,8 +40,9 @@ type Topic struct {
 	sizes   sizes           // before the current ledger, and up to the end
 	buffer  *txnbuffer.Buffer
 
-	dedup *dedup.State
-	cache cache
+	dedup   *dedup.State
+	tending bool // a forgetNames is under way
+	cache   cache
 
 	queue    queue
 	writing  *group

@@ -46,6 +46,7 @@ func (t *Topic) tick() {
 			delete(t.subscriptions, name)
 		}
 	}
+	t.tendNames()
 	now, policies := t.options.Now(), t.options.Policies(t.name)
 	t.checkBacklog(now, &policies)
 	t.expire(now, &policies)
