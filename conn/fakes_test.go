@@ -170,12 +170,20 @@ type fakeProducer struct {
 }
 
 func (p *fakeProducer) Send(msg Send) {
+	if msg.Refused != nil {
+		p.client.SendError(msg.HighestSequenceID, msg.Refused)
+		return
+	}
 	p.mu.Lock()
 	p.sends = append(p.sends, msg)
 	entry := uint64(len(p.sends) - 1)
 	p.mu.Unlock()
 	if p.topics.send != nil {
 		p.topics.send(p, msg)
+		return
+	}
+	if msg.Refused != nil {
+		p.client.SendError(msg.HighestSequenceID, msg.Refused)
 		return
 	}
 	p.client.Receipt(msg.SequenceID, msg.HighestSequenceID, 5, entry)

@@ -33,9 +33,7 @@ func requestCost(command *pulsarproto.BaseCommand, frameSize int) int {
 		pulsarproto.BaseCommand_SUBSCRIBE,
 		pulsarproto.BaseCommand_CLOSE_CONSUMER,
 		pulsarproto.BaseCommand_SEEK,
-		pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE,
-		pulsarproto.BaseCommand_GET_SCHEMA,
-		pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA:
+		pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE:
 		return frameSize + taskCost
 	}
 	return frameSize

@@ -10,7 +10,8 @@ import (
 )
 
 // send hands a message to its producer's topic. The answer is a receipt or SEND_ERROR, in the order of the sends. What is
-// wrong with the bytes of a message is refused without closing: other producers of the connection go on.
+// wrong with the bytes of a message is refused without closing: other producers of the connection go on. After a wrong checksum
+// the topic disconnects the producer, because clients send the same message again.
 // Errors: an unknown producer, one that is being created or closed, no payload; all close the connection.
 //
 // Source: PulsarApi.proto CommandSend; ServerCnx.handleSend; Producer.checkAndStartPublish, verifyChecksum.
@@ -35,19 +36,22 @@ func (s *session) send(cmd *pulsarproto.CommandSend, payload []byte, frameSize i
 	if cmd.TxnidMostBits != nil && cmd.TxnidLeastBits != nil { // 0 is a valid half, and half an id is none
 		msg.Txn, msg.InTxn = txn.ID{Most: *cmd.TxnidMostBits, Least: *cmd.TxnidLeastBits}, true
 	}
-	metadata, content, err := pulsarproto.ParsePayload(payload)
-	if err != nil {
-		p.refuse(msg, err)
-		return nil
-	}
-	msg.Metadata = metadata
-	msg.NumMessages, err = numMessages(cmd, metadata, len(content), s.options.MaxMessageSize)
-	if err != nil {
-		p.refuse(msg, err)
-		return nil
+	if err := s.parse(cmd, &msg); err != nil {
+		s.refuse(&msg, err)
 	}
 	topic.Send(msg)
 	return nil
+}
+
+// parse completes msg by what its payload tells.
+func (s *session) parse(cmd *pulsarproto.CommandSend, msg *Send) error {
+	metadata, content, err := pulsarproto.ParsePayload(msg.Payload)
+	if err != nil {
+		return err
+	}
+	msg.Metadata = metadata
+	msg.NumMessages, err = numMessages(cmd, metadata, len(content), s.options.MaxMessageSize)
+	return err
 }
 
 // sender returns a producer that is attached, or nothing and no error if its sends are to be ignored.
@@ -91,12 +95,13 @@ func numMessages(cmd *pulsarproto.CommandSend, metadata *pulsarproto.MessageMeta
 	return count, nil
 }
 
-// refuse answers a message whose bytes are at fault. NotAllowedError stops clients from sending the same bytes for ever.
-func (p *producer) refuse(msg Send, err error) {
+// refuse lets the topic answer a message whose bytes are at fault when its turn comes. NotAllowedError stops clients from sending
+// the same bytes for ever.
+func (s *session) refuse(msg *Send, err error) {
 	reason, code := BadMetadata, pulsarproto.ServerError_NotAllowedError
 	if errors.Is(err, pulsarproto.ErrChecksum) {
 		reason, code = BadChecksum, pulsarproto.ServerError_ChecksumError
 	}
-	p.session.options.Events.BadInput(reason)
-	p.SendError(msg.HighestSequenceID, &requestError{code, err.Error()})
+	s.options.Events.BadInput(reason)
+	msg.Payload, msg.Refused = nil, &requestError{code, err.Error()}
 }

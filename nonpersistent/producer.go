@@ -91,8 +91,11 @@ func (ts *Topics) attach(name topicname.Name, cmd *pulsarproto.CommandProducer, 
 //
 // Source: NonPersistentTopic.publishMessage.
 func (p *producer) Send(msg cnx.Send) {
-	if msg.InTxn {
-		p.client.SendError(max(msg.SequenceID, msg.HighestSequenceID), errTxn)
+	if msg.InTxn && msg.Refused == nil {
+		msg.Refused = errTxn
+	}
+	if msg.Refused != nil {
+		p.client.SendError(max(msg.SequenceID, msg.HighestSequenceID), msg.Refused)
 		return
 	}
 	t := p.topic
