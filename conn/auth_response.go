@@ -37,15 +37,15 @@ func (s *session) watchCredentials(identity cnx.Identity, supportsRefresh bool) 
 // planCredentials sets the timer to the challenge, or to the end of the credentials. credentials.mu is held.
 func (s *session) planCredentials() {
 	c := &s.credentials
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 	if c.identity.Expires.IsZero() || c.ended {
 		return
 	}
 	wait := time.Until(c.identity.Expires)
 	if c.renewable && !c.challenged && wait >= leastRenewal {
 		wait -= min(s.options.AuthRefresh, wait/2)
-	}
-	if c.timer != nil {
-		c.timer.Stop()
 	}
 	c.timer = time.AfterFunc(max(wait, 0), s.credentialsDue)
 }
@@ -56,7 +56,7 @@ func (s *session) credentialsDue() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch left := time.Until(c.identity.Expires); {
-	case c.ended:
+	case c.ended, c.identity.Expires.IsZero():
 	case left <= 0:
 		s.log.Debug().Str("role", s.caller.Role).Msg("credentials expired")
 		s.finish(ClosedExpiredLogin)
