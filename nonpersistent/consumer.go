@@ -63,7 +63,7 @@ func (ts *Topics) Subscribe(ctx context.Context, name topicname.Name, cmd *pulsa
 
 // join adds a consumer, or returns the Exclusive one in the way, unless that was probed.
 func (ts *Topics) join(name topicname.Name, cmd *pulsarproto.CommandSubscribe, client cnx.ConsumerClient, probed *consumer) (c, old *consumer, err error) {
-	kind := cmd.GetSubType()
+	kind, most := cmd.GetSubType(), ts.options.Limits(name)
 	c = &consumer{
 		name: cmd.GetConsumerName(), priority: cmd.GetPriorityLevel(), client: client, attached: true,
 		epoch: cmd.GetConsumerEpoch(), hasEpoch: cmd.ConsumerEpoch != nil,
@@ -72,8 +72,8 @@ func (ts *Topics) join(name topicname.Name, cmd *pulsarproto.CommandSubscribe, c
 		s := t.subscriptions[cmd.GetSubscription()]
 		switch {
 		case s == nil:
-			if limit := ts.options.MaxSubscriptions; limit > 0 && len(t.subscriptions) >= limit {
-				return fmt.Errorf("%w: the topic has its maximum of %d subscriptions", txn.ErrNotAllowed, limit)
+			if most.Subscriptions > 0 && len(t.subscriptions) >= most.Subscriptions {
+				return fmt.Errorf("%w: the topic has its maximum of %d subscriptions", txn.ErrNotAllowed, most.Subscriptions)
 			}
 			s = &subscription{topic: t, name: cmd.GetSubscription(), kind: kind, keys: selector(cmd)}
 		case s.kind != kind:
@@ -84,7 +84,7 @@ func (ts *Topics) join(name topicname.Name, cmd *pulsarproto.CommandSubscribe, c
 			old = s.active
 			return nil
 		}
-		if limit := ts.options.MaxConsumers; limit > 0 && t.consumers >= limit {
+		if most.Consumers > 0 && t.consumers >= most.Consumers {
 			return &Error{pulsarproto.ServerError_ConsumerBusy, "Topic reached max consumers limit"}
 		}
 		c.subscription = s

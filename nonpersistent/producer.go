@@ -50,6 +50,7 @@ func (ts *Topics) Produce(ctx context.Context, name topicname.Name, cmd *pulsarp
 
 // attach adds a producer, or returns the one that has its name on another connection, unless that was probed.
 func (ts *Topics) attach(name topicname.Name, cmd *pulsarproto.CommandProducer, client cnx.ProducerClient, probed *producer) (p, old *producer, err error) {
+	most := ts.options.Limits(name).Producers
 	p = &producer{id: cmd.GetProducerId(), name: cmd.GetProducerName(), epoch: cmd.GetEpoch(), client: client, attached: true}
 	err = ts.use(name, func(t *topic) error {
 		if p.name == "" {
@@ -74,7 +75,7 @@ func (ts *Topics) attach(name topicname.Name, cmd *pulsarproto.CommandProducer, 
 			return errFenced
 		case t.exclusive != nil:
 			return errProducerBusy
-		case ts.options.MaxProducers > 0 && len(t.producers) >= ts.options.MaxProducers:
+		case most > 0 && len(t.producers) >= most:
 			return &Error{pulsarproto.ServerError_ProducerBusy, "Topic reached max producers limit"}
 		}
 		p.topic = t

@@ -14,9 +14,12 @@ import (
 type Options struct {
 	// Exists says whether a namespace exists. It may block. Nil: all do.
 	Exists func(ctx context.Context, namespace string) (bool, error)
-	// MaxProducers, MaxConsumers and MaxSubscriptions bound what one topic has; 0 is no limit.
-	MaxProducers, MaxConsumers, MaxSubscriptions int
+	// Limits says what bounds a topic. It must not block. Nil: nothing does.
+	Limits func(topicname.Name) Limits
 }
+
+// Limits are the most that one topic may have of each; 0 is no limit.
+type Limits struct{ Producers, Consumers, Subscriptions int }
 
 // Topics is all non-persistent topics of a process.
 type Topics struct {
@@ -29,6 +32,9 @@ type Topics struct {
 
 // New returns no topics.
 func New(options Options) *Topics {
+	if options.Limits == nil {
+		options.Limits = func(topicname.Name) Limits { return Limits{} }
+	}
 	return &Topics{options: options, topics: make(map[string]*topic)}
 }
 

@@ -199,7 +199,7 @@ func TestKeyShared(t *testing.T) {
 }
 
 func TestProducersInTheWay(t *testing.T) {
-	ts := New(Options{MaxProducers: 2})
+	ts := New(Options{Limits: func(topicname.Name) Limits { return Limits{Producers: 2} }})
 	name, exclusive := "p", pulsarproto.ProducerAccessMode_Exclusive
 	first := &client{id: 1}
 	if _, _, err := ts.Produce(t.Context(), orders, &pulsarproto.CommandProducer{ProducerName: &name}, first); err != nil {

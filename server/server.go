@@ -18,6 +18,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
 	"github.com/pulsar-tc/pulsar-tc/lookup"
+	"github.com/pulsar-tc/pulsar-tc/nonpersistent"
 	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
 	"github.com/pulsar-tc/pulsar-tc/resources"
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
@@ -36,6 +37,7 @@ type Server struct {
 	brokerPolicies topic.Policies
 	topics         *topic.Topics
 	terminated     *terminatedtopic.Topics
+	nonPersistent  *nonpersistent.Topics
 	metrics        *metrics
 	connections    *conn.Server
 	binary, web    net.Listener
@@ -167,6 +169,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
+	s.nonPersistent = nonpersistent.New(s.nonPersistentOptions())
 	s.terminated = terminatedtopic.New(registrar, s.options.terminated(s.coordinatorCount()))
 	s.onClose(func(context.Context) error { s.terminated.Close(); return nil })
 	s.onClose(s.closeConnections)
@@ -244,7 +247,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 		return err
 	}
 	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
-		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated}, Lookup: where,
+		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent}, Lookup: where,
 	})
 	s.onClose(s.drain)
 	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)

@@ -14,7 +14,7 @@ import (
 // CreateTopic makes a topic without partitions, or one partition of a partitioned topic.
 // Errors: ErrTopicExists, ErrNamespaceNotFound, txn.ErrNotAllowed.
 func (ts *Topics) CreateTopic(ctx context.Context, name topicname.Name, properties map[string]string) error {
-	if err := ts.check(ctx, name); err != nil {
+	if err := ts.checkStored(ctx, name); err != nil {
 		return err
 	}
 	if partition := name.Partition(); partition >= 0 {

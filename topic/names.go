@@ -15,11 +15,16 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// check refuses names that no topic here can have.
-func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
-	if name.Domain != topicname.Persistent && name.Domain != topicname.Segment {
-		return fmt.Errorf("%w: %s topics are not supported: %s", txn.ErrNotAllowed, name.Domain, name)
+// checkStored is check for a topic that is stored here: of a non-persistent one only the number of partitions is.
+func (ts *Topics) checkStored(ctx context.Context, name topicname.Name) error {
+	if name.Domain == topicname.NonPersistent {
+		return fmt.Errorf("%w: a non-persistent topic is not stored: %s", txn.ErrNotAllowed, name)
 	}
+	return ts.check(ctx, name)
+}
+
+// check refuses names that no topic can have.
+func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
 	if name.TransactionInternal() {
 		return fmt.Errorf("%w: Can not create transaction system topic %s", txn.ErrNotAllowed, name)
 	}
@@ -33,7 +38,7 @@ func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
 // identify returns the id of a topic, and creates the topic if it may. A partition of a partitioned topic always may: it
 // exists since the partitioned topic does.
 func (ts *Topics) identify(ctx context.Context, name topicname.Name, create bool) (uint64, error) {
-	if err := ts.check(ctx, name); err != nil {
+	if err := ts.checkStored(ctx, name); err != nil {
 		return 0, err
 	}
 	key := ts.nameKey(name)
