@@ -21,6 +21,32 @@ func (b *bench) consumingPeer(t testing.TB) *peer {
 	return p
 }
 
+// TestReachedEndOfTopic: only clients that know the command are sent it; the Go client would close its connection (FC-34).
+func TestReachedEndOfTopic(t *testing.T) {
+	for version, told := range map[string]bool{"Pulsar-Java-v4.0.7": true, "Pulsar-Go-0.21.0": false, "Pulsar-CPP-v3.7.0": false, "": false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{})
+			p := b.newPeer(t)
+			connect := connectCommand(21)
+			connect.Connect.ClientVersion = &version
+			p.send(connect)
+			p.want(pulsarproto.BaseCommand_CONNECTED)
+			p.send(subscribeCommand(1, 1, "t"))
+			p.want(pulsarproto.BaseCommand_SUCCESS)
+			client := b.topics.consumer(0).client
+			client.ReachedEndOfTopic()
+			if !told {
+				p.wantNothing()
+			} else if id := p.want(pulsarproto.BaseCommand_REACHED_END_OF_TOPIC).GetReachedEndOfTopic().GetConsumerId(); id != 1 {
+				t.Errorf("consumer %d", id)
+			}
+			if got := client.Peer(); got.ClientVersion != version || got.Address == "" {
+				t.Errorf("peer %+v", got)
+			}
+		})
+	}
+}
+
 func TestSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{})
