@@ -89,6 +89,9 @@ type Config struct {
 	KeySharedUseConsistentHashing     bool          `conf:"subscriptionKeySharedUseConsistentHashing" default:"true" doc:"Keys of Key_Shared go to consumers by a ring of their names; false splits the range of hashes instead."`
 	KeySharedReplicaPoints            int           `conf:"subscriptionKeySharedConsistentHashingReplicaPoints" default:"100" range:"1,10000" doc:"Points of each consumer on that ring."`
 
+	// Metrics.
+	ExposeTopicLevelMetricsInPrometheus bool `conf:"exposeTopicLevelMetricsInPrometheus" default:"true" doc:"Show metrics of each loaded topic, up to 10000 of them, and not of namespaces."`
+
 	// The store.
 	EtcdQuotaBytes int64 `conf:"etcdQuotaBytes" unit:"bytes" default:"8589934592" range:"67108864," doc:"Bytes that the embedded store may use on disk. Data is refused first, then new transactions; ends go on from a reserve."`
 }

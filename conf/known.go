@@ -164,7 +164,6 @@ var notHonoured = []known{
 	{key: "managedLedgerDefaultAckQuorum", harmless: "1|2", reason: ownStore},
 
 	{key: "metricsServletTimeoutMs", harmless: "30000", reason: noSuchLimit},
-	{key: "exposeTopicLevelMetricsInPrometheus", harmless: "true", reason: "this version has no metrics per topic"},
 	{key: "httpMaxRequestSize", harmless: "-1", reason: noSuchLimit},
 	{key: "httpMaxRequestHeaderSize", harmless: "8192", reason: noSuchLimit},
 	{key: "httpRequestsLimitEnabled", harmless: "false", reason: noSuchLimit},

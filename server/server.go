@@ -204,6 +204,7 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 	}
 	group := coordinator.NewGroup(all, options)
 	s.metrics.watch(s.options.Config.ClusterName, group.Statuses)
+	s.metrics.watchTopics(s.options.Config, s.topics.Stats)
 	return group
 }
 

@@ -51,6 +51,8 @@ func (c *consumer) deliver(e *ledger.Entry, key waitKey, indexes ledger.Bits) {
 	}
 	c.messagesOut += uint64(e.NumMessages)
 	c.bytesOut += uint64(len(e.Payload))
+	s.messagesOut += uint64(e.NumMessages)
+	s.bytesOut += uint64(len(e.Payload))
 	c.topic.counts.delivered += uint64(e.NumMessages)
 	c.topic.counts.bytesOut += uint64(len(e.Payload))
 	c.client.Message(d)

@@ -35,6 +35,10 @@ type Stats struct {
 	MessagesIn            uint64
 	BytesIn               uint64
 	MessagesOut           uint64
+	BytesOut              uint64
+	StorageSize           uint64 // about
+	BacklogSize           uint64 // about, of the slowest subscription
+	Backlog               uint64 // entries, over all subscriptions
 	TransactionsCommitted uint64
 	TransactionsAborted   uint64
 	TransactionsOpen      int    // unresolved on this topic
@@ -42,6 +46,17 @@ type Stats struct {
 	PendingAckEntries     int    // entries that open transactions acknowledged, over all subscriptions
 	LastPosition          string // ledger:entry of the last entry
 	MaxReadPosition       string // position behind the last that may be read
+	PerSubscription       []SubscriptionCounts
+}
+
+// SubscriptionCounts is what Stats tell of one subscription.
+type SubscriptionCounts struct {
+	Name            string
+	Consumers       int
+	Backlog         uint64 // entries
+	UnackedMessages int
+	MessagesOut     uint64 // since the load
+	BytesOut        uint64
 }
 
 // Stats returns what every loaded topic does, by name.
@@ -73,6 +88,7 @@ func (t *Topic) stats() Stats {
 	s := Stats{
 		Topic: t.fullName, Producers: len(t.producers), Subscriptions: len(t.subscriptions),
 		MessagesIn: t.counts.messages, BytesIn: t.counts.bytes, MessagesOut: t.counts.delivered,
+		BytesOut: t.counts.bytesOut, StorageSize: t.storageSize(), BacklogSize: t.backlogSize(),
 		TransactionsCommitted: t.counts.committed, TransactionsAborted: t.counts.aborted, TransactionsOpen: t.buffer.Len(),
 		LateSends: t.counts.late, MaxReadPosition: t.maxRead().String(),
 	}
@@ -82,6 +98,18 @@ func (t *Topic) stats() Stats {
 	for _, sub := range t.subscriptions {
 		s.Consumers += len(sub.consumers)
 		s.PendingAckEntries += sub.pending.Entries()
+		counts := sub.counts()
+		s.Backlog += counts.Backlog
+		s.PerSubscription = append(s.PerSubscription, counts)
 	}
+	slices.SortFunc(s.PerSubscription, func(a, b SubscriptionCounts) int { return strings.Compare(a.Name, b.Name) })
 	return s
+}
+
+func (s *subscription) counts() SubscriptionCounts {
+	c := SubscriptionCounts{Name: s.name, Consumers: len(s.consumers), Backlog: s.backlog(), MessagesOut: s.messagesOut, BytesOut: s.bytesOut}
+	for _, consumer := range s.consumers {
+		c.UnackedMessages += consumer.unackedMessages
+	}
+	return c
 }

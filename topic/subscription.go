@@ -59,6 +59,8 @@ type subscription struct {
 	sizes       map[ledger.Position]int    // of batches that were delivered
 	sizesLimit  int
 
+	messagesOut, bytesOut uint64
+
 	ahead   page // entries read from the store
 	reading bool
 }

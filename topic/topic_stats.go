@@ -149,6 +149,7 @@ func (p *producer) stats() PublisherStats {
 func (s *subscription) stats() SubscriptionStats {
 	out := SubscriptionStats{
 		Type: "None", IsDurable: s.durable, MsgBacklog: s.backlog(), BacklogSize: s.backlogSize(), NonContiguousDeletedMessagesRanges: s.cursor.Holes(),
+		MsgOutCounter: s.messagesOut, BytesOutCounter: s.bytesOut,
 		SubscriptionProperties: map[string]string{}, Consumers: []ConsumerStats{},
 	}
 	out.MsgDelayed = uint64(len(s.delayed.entries))
@@ -164,8 +165,6 @@ func (s *subscription) stats() SubscriptionStats {
 	for _, c := range s.consumers {
 		one := c.stats()
 		out.UnackedMessages += one.UnackedMessages
-		out.MsgOutCounter += one.MsgOutCounter
-		out.BytesOutCounter += one.BytesOutCounter
 		out.Consumers = append(out.Consumers, one)
 	}
 	return out
