@@ -53,7 +53,7 @@ func TestStockFiles(t *testing.T) {
 	}{
 		{"broker-4.0.7.good.conf", 350, nil},
 		{"standalone.good.conf", 150, nil},
-		{"proxy.good.conf", 20, []string{"authenticateMetricsEndpoint"}},
+		{"proxy.good.conf", 20, nil},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			config, report := load(t, Sources{File: filepath.Join("testdata", test.file)})

@@ -17,8 +17,10 @@ type Config struct {
 	DataDir               string        `conf:"dataDir" default:"./data" doc:"Directory of the embedded store."`
 	BindAddress           string        `conf:"bindAddress" default:"0.0.0.0" doc:"Address to listen on. Without a configuration file the default is 127.0.0.1."`
 	AdvertisedAddress     string        `conf:"advertisedAddress" doc:"Host name in lookup answers; empty means the name of this host. Without a configuration file the default is localhost."`
-	BrokerServicePort     int           `conf:"brokerServicePort" also:"servicePort" default:"6650" range:"0,65535" doc:"Port of the binary protocol; 0 takes a free one."`
-	WebServicePort        int           `conf:"webServicePort" default:"8080" range:"0,65535" doc:"Port of HTTP: transactions, metrics, health; 0 takes a free one."`
+	BrokerServicePort     int           `conf:"brokerServicePort" also:"servicePort" default:"6650" range:"-1,65535" doc:"Port of the binary protocol; 0 takes a free one, -1 is off. Given and empty is off, too, where brokerServicePortTls is set."`
+	BrokerServicePortTLS  int           `conf:"brokerServicePortTls" also:"servicePortTls" default:"-1" range:"-1,65535" doc:"Port of the binary protocol over TLS; 0 takes a free one, -1 is off."`
+	WebServicePort        int           `conf:"webServicePort" default:"8080" range:"-1,65535" doc:"Port of HTTP: transactions, metrics, health; 0 takes a free one, -1 is off. Given and empty is off, too, where webServicePortTls is set."`
+	WebServicePortTLS     int           `conf:"webServicePortTls" default:"-1" range:"-1,65535" doc:"Port of HTTPS; 0 takes a free one, -1 is off."`
 	BrokerShutdownTimeout time.Duration `conf:"brokerShutdownTimeoutMs" unit:"ms" default:"60000" range:"0," doc:"Longest orderly shutdown; then the process ends anyway."`
 
 	// Connections.
@@ -30,6 +32,38 @@ type Config struct {
 	MaxConcurrentLookupRequest             int           `conf:"maxConcurrentLookupRequest" also:"maxConcurrentLookupRequests" default:"50000" range:"0," doc:"Lookups and partition metadata requests under way at once; beyond it TooManyRequests."`
 	MaxPendingPublishRequestsPerConnection int           `conf:"maxPendingPublishRequestsPerConnection" default:"1000" range:"1," doc:"Unanswered sends of one connection before it is read no further."`
 	MaxMessagePublishBufferSize            int           `conf:"maxMessagePublishBufferSizeInMB" unit:"MiB" default:"256" range:"-1,1048576" doc:"Unanswered sends of all connections together before those that have any are read no further; 0 or less is no limit. Pulsar's default is half of its direct memory, at least 64."`
+
+	// TLS.
+	TLSCertificateFilePath               string        `conf:"tlsCertificateFilePath" doc:"The server's certificate and those between it and its authority, PEM."`
+	TLSKeyFilePath                       string        `conf:"tlsKeyFilePath" doc:"The private key of the certificate, PEM."`
+	TLSTrustCertsFilePath                string        `conf:"tlsTrustCertsFilePath" doc:"Authorities that stand behind client certificates, PEM. Empty: no client certificate is valid."`
+	TLSAllowInsecureConnection           bool          `conf:"tlsAllowInsecureConnection" default:"false" doc:"Let in clients whose certificate is not valid; it authenticates nobody."`
+	TLSRequireTrustedClientCertOnConnect bool          `conf:"tlsRequireTrustedClientCertOnConnect" default:"false" doc:"Let in nobody without a valid client certificate, on the TLS ports."`
+	TLSCertRefreshCheckDuration          time.Duration `conf:"tlsCertRefreshCheckDurationSec" unit:"s" default:"300" range:"0,2147483647" doc:"How often new connections make the files above be read again; 0: each does."`
+	TLSProtocols                         string        `conf:"tlsProtocols" doc:"Versions of TLS on the binary port, such as TLSv1.3,TLSv1.2; empty is the choice of Go's library."`
+	TLSCiphers                           string        `conf:"tlsCiphers" doc:"Cipher suites on the binary port by their IANA names, for TLS up to 1.2; empty is the choice of Go's library."`
+	WebServiceTLSProtocols               string        `conf:"webServiceTlsProtocols" doc:"tlsProtocols of HTTPS."`
+	WebServiceTLSCiphers                 string        `conf:"webServiceTlsCiphers" doc:"tlsCiphers of HTTPS."`
+
+	// Authentication and authorization.
+	AuthenticationEnabled               bool          `conf:"authenticationEnabled" default:"false" doc:"Demand credentials."`
+	AuthenticationProviders             string        `conf:"authenticationProviders" doc:"Ways to authenticate: AuthenticationProviderToken, AuthenticationProviderTls, AuthenticationProviderBasic, with or without org.apache.pulsar.broker.authentication before it."`
+	AuthenticationRefreshCheck          time.Duration `conf:"authenticationRefreshCheckSeconds" unit:"s" default:"60" range:"1,2147483647" doc:"How long before its credentials end a client is asked for fresh ones; a connection ends with them."`
+	AuthenticateOriginalAuthData        bool          `conf:"authenticateOriginalAuthData" default:"false" doc:"Check the credentials that a proxy passes on, not only the name."`
+	AnonymousUserRole                   string        `conf:"anonymousUserRole" doc:"Role of clients without credentials; empty: they are refused."`
+	ProxyRoles                          string        `conf:"proxyRoles" doc:"Roles that must name the client that they speak for; both need the right."`
+	TokenSecretKey                      string        `conf:"tokenSecretKey" doc:"Key of tokens signed by HMAC: file:///path, data:;base64,..., a path, or base64; the key itself, at least 32 bytes."`
+	TokenPublicKey                      string        `conf:"tokenPublicKey" doc:"Key of tokens signed by RSA or ECDSA, in the same forms, DER or PEM. Not used beside tokenSecretKey."`
+	TokenPublicAlg                      string        `conf:"tokenPublicAlg" default:"RS256" oneof:"RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512" doc:"Tells the kind of tokenPublicKey: RS and PS are RSA, ES is ECDSA."`
+	TokenAuthClaim                      string        `conf:"tokenAuthClaim" doc:"Claim that names the role; empty: sub."`
+	TokenAudienceClaim                  string        `conf:"tokenAudienceClaim" doc:"Claim that must hold tokenAudience; empty: none is checked."`
+	TokenAudience                       string        `conf:"tokenAudience" doc:"What that claim must be, or have among others."`
+	TokenAllowedClockSkew               time.Duration `conf:"tokenAllowedClockSkewSeconds" unit:"s" default:"0" range:"0,86400" doc:"By how much the clock of who issues tokens may differ."`
+	BasicAuthConf                       string        `conf:"basicAuthConf" doc:"htpasswd file with bcrypt, MD5 or SHA hashes: a path, file:///path, data:;base64,..., or its content in base64."`
+	AuthorizationEnabled                bool          `conf:"authorizationEnabled" default:"false" doc:"Enforce permissions; needs authenticationEnabled."`
+	AuthorizationAllowWildcardsMatching bool          `conf:"authorizationAllowWildcardsMatching" default:"false" doc:"A role that is granted something may begin or end with *."`
+	SuperUserRoles                      string        `conf:"superUserRoles" doc:"Roles that may do everything, where permissions are enforced."`
+	AuthenticateMetricsEndpoint         bool          `conf:"authenticateMetricsEndpoint" default:"false" doc:"Demand credentials for /metrics, too."`
 
 	// Transactions.
 	TransactionCoordinatorEnabled        bool          `conf:"transactionCoordinatorEnabled" default:"true" doc:"Run transaction coordinators. Absent means true, unlike Pulsar; an explicit false is honoured."`
@@ -78,6 +112,11 @@ type Config struct {
 	MaxSubscriptionsPerTopic            int           `conf:"maxSubscriptionsPerTopic" default:"0" range:"0," doc:"Most subscriptions of a topic; 0 is no limit."`
 	CompactionThreshold                 int64         `conf:"brokerServiceCompactionThresholdInBytes" unit:"bytes" default:"0" range:"0," doc:"Backlog of a topic's compaction at which it starts by itself; 0 is never."`
 	SchemaCompatibilityStrategy         string        `conf:"schemaCompatibilityStrategy" default:"FULL" oneof:"UNDEFINED|ALWAYS_INCOMPATIBLE|ALWAYS_COMPATIBLE|BACKWARD|FORWARD|FULL|BACKWARD_TRANSITIVE|FORWARD_TRANSITIVE|FULL_TRANSITIVE" doc:"What a new schema of a topic is held against."`
+	SystemTopicSchemaStrategy           string        `conf:"systemTopicSchemaCompatibilityStrategy" default:"ALWAYS_COMPATIBLE" oneof:"UNDEFINED|ALWAYS_INCOMPATIBLE|ALWAYS_COMPATIBLE|BACKWARD|FORWARD|FULL|BACKWARD_TRANSITIVE|FORWARD_TRANSITIVE|FULL_TRANSITIVE" doc:"The same for topics of pulsar/system."`
+	IsSchemaValidationEnforced          bool          `conf:"isSchemaValidationEnforced" default:"false" doc:"Refuse producers without a schema on topics that have one."`
+	IsAllowAutoUpdateSchemaEnabled      bool          `conf:"isAllowAutoUpdateSchemaEnabled" default:"true" doc:"Producers and consumers add their schema to a topic if it is compatible."`
+	SubscriptionPatternEvaluation       bool          `conf:"enableBrokerSideSubscriptionPatternEvaluation" default:"true" doc:"Match the patterns of pattern consumers here, and tell those that watch of topics that come and go."`
+	SubscriptionPatternMaxLength        int           `conf:"subscriptionPatternMaxLength" default:"50" range:"0,1000" doc:"Longest pattern that is matched here, in characters; clients match longer ones themselves."`
 
 	// Delivery.
 	ActiveConsumerFailoverDelay       time.Duration `conf:"activeConsumerFailoverDelayTimeMillis" unit:"ms" default:"1000" range:"0," doc:"A new active consumer of a Failover subscription is given messages this much later, so that acknowledgements of the one before count."`

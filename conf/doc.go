@@ -16,7 +16,7 @@
 //   - Load finds every fault of every source in one pass and says where it stands, what was given and which rule it breaks.
 //   - A key is honoured (a field of Config), known but not honoured (notHonoured, with a reason), or unknown. Nothing is
 //     dropped in silence: all three are in the Report.
-//   - A key that asks for TLS, authentication or authorization which this version does not have is a fault: the process never
+//   - A key that asks for TLS, authentication or authorization in a way that cannot be honoured is a fault: the process never
 //     runs more open than its settings say (C-2).
 //   - The values of secret keys appear in no text that this package makes.
 package conf

@@ -38,7 +38,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("warnings: %s", got)
 	}
 	bad := faults(t, Sources{Environ: []string{"PULSAR_PREFIX_webServicePort=http", "PULSAR_PREFIX_brokerServicePort=x"}})
-	if len(bad) != 2 || bad[0].String() != `environment PULSAR_PREFIX_brokerServicePort: brokerServicePort="x": must be a whole number from 0 to 65535` {
+	if len(bad) != 2 || bad[0].String() != `environment PULSAR_PREFIX_brokerServicePort: brokerServicePort="x": must be a whole number from -1 to 65535` {
 		t.Errorf("a bad value fails as in a file: %v", bad)
 	}
 }
@@ -54,9 +54,17 @@ func TestSecrets(t *testing.T) {
 	var out strings.Builder
 	err := Check(&out, sources)
 	if err == nil {
-		t.Fatal("authentication keys are refused (C-2)")
+		t.Fatal("keystores are refused (C-2)")
 	}
-	if text := out.String() + err.Error(); strings.Contains(text, secret) || strings.Count(text, "***") != 5 {
-		t.Errorf("secret shown, or not five values hidden:\n%s", text)
+	if text := out.String() + err.Error(); strings.Contains(text, secret) || strings.Count(text, "***") != 3 {
+		t.Errorf("secret shown, or not three values hidden:\n%s", text)
+	}
+	sources.Environ, sources.Set = sources.Environ[:1], nil
+	out.Reset()
+	if err := Check(&out, sources); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, secret) || strings.Count(text, "***") != 3 {
+		t.Errorf("secret shown, or not three values hidden:\n%s", text)
 	}
 }

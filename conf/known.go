@@ -25,16 +25,18 @@ func (k *known) harmlessValue(value string) bool {
 }
 
 const (
-	noTLS            = "this version speaks no TLS"
-	noAuthentication = "this version authenticates nobody"
-	noAuthorization  = "this version enforces no permissions"
-	javaOnly         = "names a Java class or library; has no meaning here"
-	groupCommit      = "every log record is part of a group commit whose size follows the load"
-	ownStore         = "the store is etcd; its limits have settings of their own"
-	noExternal       = "this version has its embedded store only"
-	inProcess        = "participants are in this process and have no time limit of their own"
-	topicSide        = "this topic keeps its transaction state in the store, without snapshots"
-	noSuchLimit      = "HTTP has fixed limits here"
+	superseded     = "superseded by brokerServicePortTls and webServicePortTls"
+	pemOnly        = "certificates are read from PEM files: tlsCertificateFilePath, tlsKeyFilePath, tlsTrustCertsFilePath"
+	noBrokers      = "this server connects to no other broker"
+	oneKeySet      = "tokens have one set of keys here"
+	otherProviders = "belongs to a way to authenticate that is not served"
+	javaOnly       = "names a Java class or library; has no meaning here"
+	groupCommit    = "every log record is part of a group commit whose size follows the load"
+	ownStore       = "the store is etcd; its limits have settings of their own"
+	noExternal     = "this version has its embedded store only"
+	inProcess      = "participants are in this process and have no time limit of their own"
+	topicSide      = "this topic keeps its transaction state in the store, without snapshots"
+	noSuchLimit    = "HTTP has fixed limits here"
 )
 
 // notHonoured lists them with their defaults: Pulsar's are those of conf/broker.conf, conf/proxy.conf and
@@ -59,74 +61,45 @@ var notHonoured = []known{
 	{key: "brokerServiceURL", reason: "this version reaches no participants in a Pulsar cluster; it would serve topics of its own instead", refuse: true},
 	{key: "brokerServiceURLTLS", reason: "this version reaches no participants in a Pulsar cluster; it would serve topics of its own instead", refuse: true},
 
-	{key: "brokerServicePortTls", reason: noTLS, refuse: true},
-	{key: "webServicePortTls", reason: noTLS, refuse: true},
-	{key: "servicePortTls", reason: noTLS, refuse: true},
-	{key: "tlsEnabled", harmless: "false", reason: noTLS, refuse: true},
-	{key: "tlsEnabledInProxy", harmless: "false", reason: noTLS, refuse: true},
-	{key: "tlsEnabledWithBroker", harmless: "false", reason: noTLS, refuse: true},
-	{key: "tlsCertificateFilePath", reason: noTLS, refuse: true},
-	{key: "tlsKeyFilePath", reason: noTLS, refuse: true},
-	{key: "tlsTrustCertsFilePath", reason: noTLS, refuse: true},
-	{key: "tlsAllowInsecureConnection", harmless: "false", reason: noTLS, refuse: true},
-	{key: "tlsRequireTrustedClientCertOnConnect", harmless: "false", reason: noTLS, refuse: true},
-	{key: "tlsHostnameVerificationEnabled", harmless: "false", reason: noTLS, refuse: true},
-	{key: "tlsProtocols", reason: noTLS, refuse: true},
-	{key: "tlsCiphers", reason: noTLS, refuse: true},
-	{key: "tlsCertRefreshCheckDurationSec", harmless: "300", reason: noTLS, refuse: true},
+	{key: "tlsEnabled", harmless: "false", reason: superseded},
+	{key: "tlsEnabledInProxy", harmless: "false", reason: superseded},
+	{key: "tlsEnabledWithBroker", harmless: "false", reason: noBrokers},
+	{key: "tlsHostnameVerificationEnabled", harmless: "false", reason: noBrokers},
 	{key: "tlsProvider", reason: javaOnly},
-	{key: "tlsEnabledWithKeyStore", harmless: "false", reason: noTLS, refuse: true},
-	{key: "tlsKeyStoreType", harmless: "JKS", reason: noTLS, refuse: true},
-	{key: "tlsKeyStore", reason: noTLS, refuse: true},
-	{key: "tlsKeyStorePassword", reason: noTLS, refuse: true, secret: true},
-	{key: "tlsTrustStoreType", harmless: "JKS", reason: noTLS, refuse: true},
-	{key: "tlsTrustStore", reason: noTLS, refuse: true},
-	{key: "tlsTrustStorePassword", reason: noTLS, refuse: true, secret: true},
-	{key: "sslFactoryPlugin", harmless: "org.apache.pulsar.common.util.DefaultPulsarSslFactory", reason: noTLS, refuse: true},
-	{key: "sslFactoryPluginParams", reason: noTLS, refuse: true, secret: true},
-	{key: "webServiceTlsProtocols", reason: noTLS, refuse: true},
-	{key: "webServiceTlsCiphers", reason: noTLS, refuse: true},
+	{key: "tlsEnabledWithKeyStore", harmless: "false", reason: pemOnly, refuse: true},
+	{key: "tlsKeyStoreType", harmless: "JKS", reason: pemOnly, refuse: true},
+	{key: "tlsKeyStore", reason: pemOnly, refuse: true},
+	{key: "tlsKeyStorePassword", reason: pemOnly, refuse: true, secret: true},
+	{key: "tlsTrustStoreType", harmless: "JKS", reason: pemOnly, refuse: true},
+	{key: "tlsTrustStore", reason: pemOnly, refuse: true},
+	{key: "tlsTrustStorePassword", reason: pemOnly, refuse: true, secret: true},
+	{key: "sslFactoryPlugin", harmless: "org.apache.pulsar.common.util.DefaultPulsarSslFactory", reason: pemOnly, refuse: true},
+	{key: "sslFactoryPluginParams", reason: pemOnly, refuse: true, secret: true},
 	{key: "webServiceTlsProvider", harmless: "Conscrypt", reason: javaOnly},
-	{key: "brokerClientTlsEnabled", harmless: "false", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsEnabledWithKeyStore", harmless: "false", reason: noTLS, refuse: true},
+	{key: "brokerClientTlsEnabled", harmless: "false", reason: noBrokers},
+	{key: "brokerClientTlsEnabledWithKeyStore", harmless: "false", reason: noBrokers},
 	{key: "brokerClientSslProvider", reason: javaOnly},
-	{key: "brokerClientTrustCertsFilePath", reason: noTLS, refuse: true},
-	{key: "brokerClientCertificateFilePath", reason: noTLS, refuse: true},
-	{key: "brokerClientKeyFilePath", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsProtocols", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsCiphers", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsKeyStoreType", harmless: "JKS", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsKeyStore", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsKeyStorePassword", reason: noTLS, refuse: true, secret: true},
-	{key: "brokerClientTlsTrustStoreType", harmless: "JKS", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsTrustStore", reason: noTLS, refuse: true},
-	{key: "brokerClientTlsTrustStorePassword", reason: noTLS, refuse: true, secret: true},
-	{key: "brokerClientSslFactoryPlugin", harmless: "org.apache.pulsar.common.util.DefaultPulsarSslFactory", reason: noTLS, refuse: true},
-	{key: "brokerClientSslFactoryPluginParams", reason: noTLS, refuse: true, secret: true},
+	{key: "brokerClientTrustCertsFilePath", reason: noBrokers},
+	{key: "brokerClientCertificateFilePath", reason: noBrokers},
+	{key: "brokerClientKeyFilePath", reason: noBrokers},
+	{key: "brokerClientTlsProtocols", reason: noBrokers},
+	{key: "brokerClientTlsCiphers", reason: noBrokers},
+	{key: "brokerClientTlsKeyStoreType", harmless: "JKS", reason: noBrokers},
+	{key: "brokerClientTlsKeyStore", reason: noBrokers},
+	{key: "brokerClientTlsKeyStorePassword", reason: noBrokers, secret: true},
+	{key: "brokerClientTlsTrustStoreType", harmless: "JKS", reason: noBrokers},
+	{key: "brokerClientTlsTrustStore", reason: noBrokers},
+	{key: "brokerClientTlsTrustStorePassword", reason: noBrokers, secret: true},
+	{key: "brokerClientSslFactoryPlugin", harmless: "org.apache.pulsar.common.util.DefaultPulsarSslFactory", reason: noBrokers},
+	{key: "brokerClientSslFactoryPluginParams", reason: noBrokers, secret: true},
 
-	{key: "authenticationEnabled", harmless: "false", reason: noAuthentication, refuse: true},
-	{key: "authenticationProviders", reason: noAuthentication, refuse: true},
-	{key: "authenticationRefreshCheckSeconds", harmless: "60", reason: noAuthentication, refuse: true},
-	{key: "authenticateOriginalAuthData", harmless: "false", reason: noAuthentication, refuse: true},
-	{key: "forwardAuthorizationCredentials", harmless: "false", reason: noAuthentication, refuse: true},
-	{key: "anonymousUserRole", reason: noAuthentication, refuse: true},
-	{key: "proxyRoles", reason: noAuthentication, refuse: true},
-	{key: "tokenSecretKey", reason: noAuthentication, refuse: true, secret: true},
-	{key: "tokenPublicKey", reason: noAuthentication, refuse: true},
-	{key: "tokenAuthClaim", reason: noAuthentication, refuse: true},
-	{key: "tokenAudienceClaim", reason: noAuthentication, refuse: true},
-	{key: "tokenAudience", reason: noAuthentication, refuse: true},
-	{key: "basicAuthConf", reason: noAuthentication, refuse: true, secret: true},
-	{key: "athenzDomainNames", reason: noAuthentication, refuse: true},
-	{key: "saslJaasServerRoleTokenSignerSecretPath", reason: noAuthentication, refuse: true},
-	{key: "brokerClientAuthenticationPlugin", harmless: "org.apache.pulsar.client.impl.auth.AuthenticationDisabled", reason: noAuthentication, refuse: true},
-	{key: "brokerClientAuthenticationParameters", reason: noAuthentication, refuse: true, secret: true},
-	{key: "authorizationEnabled", harmless: "false", reason: noAuthorization, refuse: true},
-	{key: "authorizationProvider", harmless: "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider", reason: noAuthorization, refuse: true},
-	{key: "authorizationAllowWildcardsMatching", harmless: "false", reason: noAuthorization, refuse: true},
-	{key: "superUserRoles", reason: noAuthorization, refuse: true},
-	// The proxy's file has true; Pulsar too lets everybody read the metrics while authentication is off.
-	{key: "authenticateMetricsEndpoint", harmless: "false", reason: "without authentication the metrics are open to whoever reaches the port"},
+	{key: "forwardAuthorizationCredentials", harmless: "false", reason: noBrokers},
+	{key: "tokenSettingPrefix", reason: oneKeySet, refuse: true},
+	{key: "athenzDomainNames", reason: otherProviders, refuse: true},
+	{key: "saslJaasServerRoleTokenSignerSecretPath", reason: otherProviders, refuse: true},
+	{key: "brokerClientAuthenticationPlugin", harmless: "org.apache.pulsar.client.impl.auth.AuthenticationDisabled", reason: noBrokers},
+	{key: "brokerClientAuthenticationParameters", reason: noBrokers, secret: true},
+	{key: "authorizationProvider", harmless: "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider", reason: "permissions are enforced by PulsarAuthorizationProvider's rules alone", refuse: true},
 
 	{key: "transactionMetadataStoreProviderClassName", harmless: "org.apache.pulsar.transaction.coordinator.impl.MLTransactionMetadataStoreProvider", reason: javaOnly},
 	{key: "transactionBufferProviderClassName", harmless: "org.apache.pulsar.broker.transaction.buffer.impl.TopicTransactionBufferProvider", reason: javaOnly},
@@ -151,7 +124,7 @@ var notHonoured = []known{
 	{key: "allowAutoTopicCreationWithLegacyNamingScheme", harmless: "true", reason: "names with a cluster part are not served"},
 	{key: "systemTopicEnabled", harmless: "true", reason: "the store takes the place of system topics"},
 	{key: "topicLevelPoliciesEnabled", harmless: "true", reason: "policies of topics are always in force"},
-	{key: "systemTopicSchemaCompatibilityStrategy", harmless: "ALWAYS_COMPATIBLE", reason: "the store takes the place of system topics"},
+	{key: "topicsPatternRegexImplementation", harmless: "RE2J_WITH_JDK_FALLBACK", reason: "patterns are RE2 expressions; clients match others themselves"},
 	{key: "brokerServiceCompactionMonitorIntervalInSeconds", harmless: "60", reason: "this version compacts no topics"},
 	{key: "brokerServiceCompactionPhaseOneLoopTimeInSeconds", harmless: "30", reason: "this version compacts no topics"},
 	{key: "topicCompactionRetainNullKey", harmless: "false|true", reason: "this version compacts no topics"},

@@ -37,6 +37,9 @@ func Load(sources Sources) (*Config, *Report, error) {
 	loader.checkNotHonoured()
 	checkStore(config, report, &loader)
 	checkTransactions(config, report)
+	loader.switchOffPorts(config)
+	loader.checkTLS(config)
+	loader.checkAuthentication(config)
 	checkBind(config, report)
 	if len(loader.faults) > 0 {
 		slices.SortStableFunc(loader.faults, func(a, b Fault) int {

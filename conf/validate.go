@@ -26,9 +26,9 @@ func checkTransactions(config *Config, report *Report) {
 	}
 }
 
-// checkBind warns of a server that others can reach: this version authenticates nobody.
+// checkBind warns of a server that others can reach and that asks nobody who he is.
 func checkBind(config *Config, report *Report) {
-	if config.BindAddress == "localhost" {
+	if config.BindAddress == "localhost" || config.AuthenticationEnabled {
 		return
 	}
 	if ip := net.ParseIP(config.BindAddress); ip != nil && ip.IsLoopback() {

@@ -3,7 +3,6 @@ package conn
 import (
 	"context"
 
-	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -32,25 +31,18 @@ func (s *session) mayLookup(name topicname.Name) error {
 	return s.options.Authorizer.Lookup(s.ctx, s.caller, name)
 }
 
-// mayProduce reports what is against a producer. One that brings a subscription along needs the right to that, too.
-//
-// Source: ServerCnx.handleProducer.
-func (s *session) mayProduce(ctx context.Context, name topicname.Name, cmd *pulsarproto.CommandProducer) error {
+func (s *session) mayProduce(ctx context.Context, name topicname.Name) error {
 	if s.options.Authorizer == nil {
 		return nil
 	}
-	err := s.options.Authorizer.Produce(ctx, s.caller, name)
-	if subscription := cmd.GetInitialSubscriptionName(); err == nil && subscription != "" {
-		err = s.options.Authorizer.Consume(ctx, s.caller, name, subscription)
-	}
-	return err
+	return s.options.Authorizer.Produce(ctx, s.caller, name)
 }
 
-func (s *session) maySubscribe(ctx context.Context, name topicname.Name, cmd *pulsarproto.CommandSubscribe) error {
+func (s *session) mayConsume(ctx context.Context, name topicname.Name, subscription string) error {
 	if s.options.Authorizer == nil {
 		return nil
 	}
-	return s.options.Authorizer.Consume(ctx, s.caller, name, cmd.GetSubscription())
+	return s.options.Authorizer.Consume(ctx, s.caller, name, subscription)
 }
 
 func (s *session) mayListTopics(namespace string) error {
@@ -68,9 +60,9 @@ func (s *session) mayTakePart(participants []txn.Participant) error {
 			return err
 		}
 		if participant.Kind == txn.Partition {
-			err = s.options.Authorizer.Produce(s.ctx, s.caller, name)
+			err = s.mayProduce(s.ctx, name)
 		} else {
-			err = s.options.Authorizer.Consume(s.ctx, s.caller, name, participant.Subscription)
+			err = s.mayConsume(s.ctx, name, participant.Subscription)
 		}
 		if err != nil {
 			return err

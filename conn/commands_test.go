@@ -225,7 +225,7 @@ func listCommand(requestID uint64, namespace string) *pulsarproto.BaseCommand {
 	return &pulsarproto.BaseCommand{
 		Type: pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE.Enum(),
 		GetTopicsOfNamespace: &pulsarproto.CommandGetTopicsOfNamespace{
-			RequestId: &requestID, Namespace: &namespace, TopicsPattern: proto.String("a.*"),
+			RequestId: &requestID, Namespace: &namespace,
 		},
 	}
 }

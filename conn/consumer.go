@@ -91,7 +91,7 @@ func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname
 }
 
 func (r request) openConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) (Consumer, error) {
-	if err := r.maySubscribe(ctx, name, cmd); err != nil {
+	if err := r.mayConsume(ctx, name, cmd.GetSubscription()); err != nil {
 		return nil, err
 	}
 	return r.services.Topics.Subscribe(ctx, name, r.caller, cmd, c)

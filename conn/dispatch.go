@@ -86,6 +86,8 @@ func (r request) serve(command *pulsarproto.BaseCommand) {
 		r.getLastMessageID(command.GetGetLastMessageId())
 	case pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE:
 		r.getTopicsOfNamespace(command.GetGetTopicsOfNamespace())
+	case pulsarproto.BaseCommand_GET_SCHEMA:
+		r.getSchema(command.GetGetSchema())
 	case pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA:
 		r.getOrCreateSchema(command.GetGetOrCreateSchema())
 	default:
@@ -135,8 +137,6 @@ func (r request) unsupported(command *pulsarproto.BaseCommand) {
 
 func unsupportedRequestID(command *pulsarproto.BaseCommand) uint64 {
 	switch command.GetType() {
-	case pulsarproto.BaseCommand_GET_SCHEMA:
-		return command.GetGetSchema().GetRequestId()
 	case pulsarproto.BaseCommand_CONSUMER_STATS:
 		return command.GetConsumerStats().GetRequestId()
 	case pulsarproto.BaseCommand_WATCH_TOPIC_LIST:

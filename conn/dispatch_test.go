@@ -10,33 +10,12 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
-// A schema is asked for by dead letter producers of bytes; other requests that are not served are told so.
+// Requests that are not served are told so.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{})
 		p := b.connectedPeer(t)
-		schema := func(requestID uint64, kind pulsarproto.Schema_Type) *pulsarproto.BaseCommand {
-			return &pulsarproto.BaseCommand{
-				Type: pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA.Enum(),
-				GetOrCreateSchema: &pulsarproto.CommandGetOrCreateSchema{
-					RequestId: &requestID,
-					Topic:     proto.String("t"),
-					Schema:    &pulsarproto.Schema{Name: proto.String(""), SchemaData: []byte{}, Type: &kind},
-				},
-			}
-		}
-		p.send(schema(1, pulsarproto.Schema_None))
-		answer := p.want(pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA_RESPONSE).GetGetOrCreateSchemaResponse()
-		if answer.GetRequestId() != 1 || answer.SchemaVersion == nil || len(answer.SchemaVersion) != 0 || answer.ErrorCode != nil {
-			t.Errorf("answer %v", answer)
-		}
-		p.send(schema(2, pulsarproto.Schema_Avro))
-		p.wantError(2, pulsarproto.ServerError_NotAllowedError)
 		for i, command := range []*pulsarproto.BaseCommand{
-			{
-				Type:      pulsarproto.BaseCommand_GET_SCHEMA.Enum(),
-				GetSchema: &pulsarproto.CommandGetSchema{RequestId: proto.Uint64(10), Topic: proto.String("t")},
-			},
 			{
 				Type:          pulsarproto.BaseCommand_CONSUMER_STATS.Enum(),
 				ConsumerStats: &pulsarproto.CommandConsumerStats{RequestId: proto.Uint64(11), ConsumerId: proto.Uint64(1)},
@@ -59,7 +38,7 @@ func TestUnsupported(t *testing.T) {
 			},
 		} {
 			p.send(command)
-			text := p.wantError(uint64(10+i), pulsarproto.ServerError_NotAllowedError)
+			text := p.wantError(uint64(11+i), pulsarproto.ServerError_NotAllowedError)
 			if !strings.HasPrefix(text, command.GetType().String()+" ") {
 				t.Errorf("text %q does not name %s", text, command.GetType())
 			}

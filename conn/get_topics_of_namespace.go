@@ -9,7 +9,8 @@ import (
 // maxListings is how many lists are made at once, on all connections: each may hold as much as the largest frame.
 const maxListings = 4
 
-// getTopicsOfNamespace lists the topics of a namespace, unfiltered: clients match their pattern themselves.
+// getTopicsOfNamespace lists the topics of a namespace that match the client's pattern. It does not filter by a pattern that
+// it does not match, and says so: clients match then themselves.
 // Errors: AuthorizationError, those of Topics.TopicsOfNamespace; TooManyRequests for a list that no frame can hold.
 //
 // Source: PulsarApi.proto CommandGetTopicsOfNamespace; ServerCnx.handleGetTopicsOfNamespace.
@@ -58,12 +59,36 @@ func (r request) listTopics(cmd *pulsarproto.CommandGetTopicsOfNamespace) {
 		r.fail(command, requestID, err)
 		return
 	}
-	if listSize(topics) > r.options.MaxMessageSize {
-		r.fail(command, requestID, &requestError{pulsarproto.ServerError_TooManyRequests,
-			fmt.Sprintf("namespace %s has %d topics, too many for one frame", cmd.GetNamespace(), len(topics))})
+	list := r.listFor(cmd, topics)
+	if err := r.checkListSize(cmd.GetNamespace(), list.Topics); err != nil {
+		r.fail(command, requestID, err)
 		return
 	}
-	r.answer(func(b []byte) []byte { return pulsarproto.AppendTopicsOfNamespace(b, requestID, topics) })
+	r.answer(func(b []byte) []byte { return pulsarproto.AppendTopicsOfNamespace(b, requestID, list) })
+}
+
+// listFor is the answer to cmd in a namespace that has topics.
+func (r request) listFor(cmd *pulsarproto.CommandGetTopicsOfNamespace, topics []string) pulsarproto.TopicsOfNamespace {
+	list := pulsarproto.TopicsOfNamespace{Topics: topics}
+	if cmd.TopicsPattern != nil {
+		if pattern, err := r.options.topicPattern(cmd.GetTopicsPattern()); err == nil {
+			list.Topics, list.Filtered = pattern.filter(topics), true
+		}
+	}
+	list.Hash = topicsHash(list.Topics)
+	if cmd.TopicsHash != nil && cmd.GetTopicsHash() == list.Hash {
+		list.Topics, list.Unchanged = nil, true
+	}
+	return list
+}
+
+// checkListSize refuses a list that no frame can hold.
+func (s *session) checkListSize(namespace string, topics []string) error {
+	if listSize(topics) <= s.options.MaxMessageSize {
+		return nil
+	}
+	return &requestError{pulsarproto.ServerError_TooManyRequests,
+		fmt.Sprintf("namespace %s has %d topics, too many for one frame", namespace, len(topics))}
 }
 
 // listSize bounds the encoded size of topics from above: a tag and a length of at most 3 bytes each.

@@ -130,15 +130,43 @@ func TestGetTopicsOfNamespace(t *testing.T) {
 		p.wantCommand(&pulsarproto.BaseCommand{
 			Type: pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE_RESPONSE.Enum(),
 			GetTopicsOfNamespaceResponse: &pulsarproto.CommandGetTopicsOfNamespaceResponse{
-				RequestId: proto.Uint64(1),
-				Topics:    []string{"persistent://public/default/a", "persistent://public/default/b-partition-0"},
-				Filtered:  proto.Bool(false),
-				Changed:   proto.Bool(true),
+				RequestId:  proto.Uint64(1),
+				Topics:     []string{"persistent://public/default/a", "persistent://public/default/b-partition-0"},
+				TopicsHash: proto.String("abd2b52b"),
+				Filtered:   proto.Bool(false),
+				Changed:    proto.Bool(true),
 			},
 		})
 		p.send(listCommand(2, "public/large"))
 		p.wantError(2, pulsarproto.ServerError_TooManyRequests)
 		p.send(listCommand(3, "public/loading"))
 		p.wantError(3, pulsarproto.ServerError_ServiceNotReady)
+	})
+}
+
+// A list is filtered by a pattern that is matched here, and left out where the client has it already: minimal-broker section 13.
+func TestGetTopicsOfNamespaceByPattern(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		b.topics.list = func(string) ([]string, error) {
+			return []string{"persistent://public/default/a", "persistent://public/default/b-partition-0"}, nil
+		}
+		p := b.connectedPeer(t)
+		list := func(pattern, hash string) *pulsarproto.CommandGetTopicsOfNamespaceResponse {
+			command := listCommand(1, "public/default")
+			command.GetTopicsOfNamespace.TopicsPattern, command.GetTopicsOfNamespace.TopicsHash = &pattern, &hash
+			p.send(command)
+			return p.want(pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE_RESPONSE).GetGetTopicsOfNamespaceResponse()
+		}
+		first := list("persistent://public/default/b", "")
+		if got := first.GetTopics(); len(got) != 1 || got[0] != "persistent://public/default/b-partition-0" || !first.GetFiltered() || !first.GetChanged() {
+			t.Errorf("by pattern: %v", first)
+		}
+		if again := list("persistent://public/default/b", first.GetTopicsHash()); len(again.GetTopics()) != 0 || again.GetChanged() || again.GetTopicsHash() != first.GetTopicsHash() {
+			t.Errorf("with the hash: %v", again)
+		}
+		if long := list(strings.Repeat("b", 51), ""); len(long.GetTopics()) != 2 || long.GetFiltered() {
+			t.Errorf("by a long pattern: %v", long)
+		}
 	})
 }

@@ -49,6 +49,10 @@ type Options struct {
 	// MaxConcurrentLookups bounds LOOKUP and PARTITIONED_METADATA being answered on all connections; more get
 	// TooManyRequests. Default 50000. Source: broker.conf maxConcurrentLookupRequest.
 	MaxConcurrentLookups int
+	// MaxPatternLength is the length in characters of the longest topic pattern that is matched here, for lists and for watches.
+	// Negative: none is, and there are no watches. Default 50.
+	// Source: broker.conf enableBrokerSideSubscriptionPatternEvaluation, subscriptionPatternMaxLength.
+	MaxPatternLength int
 	// Authenticator decides who connects. Nil: authentication is off and every Caller is unknown.
 	Authenticator Authenticator
 	// AuthRefresh is how long before the end of its credentials a client is asked for fresh ones, where they last at least
@@ -80,6 +84,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxPendingSendBytes, 32<<20)
 	setDefault(&o.MaxPublishBytes, 256<<20)
 	setDefault(&o.MaxConcurrentLookups, 50000)
+	setDefault(&o.MaxPatternLength, 50)
 	return o
 }
 

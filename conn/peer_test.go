@@ -47,7 +47,7 @@ func newBench(t testing.TB, options Options) *bench {
 			b.note(func() { b.failed = append(b.failed, code) })
 		},
 	}
-	b.Server = NewServer(options, Services{Coordinators: b.coordinators, Topics: b.topics, Lookup: b.lookup})
+	b.Server = NewServer(options, Services{Coordinators: b.coordinators, Topics: b.topics, Lookup: b.lookup, Schemas: fakeSchemas{}})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

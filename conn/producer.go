@@ -107,9 +107,17 @@ func (r request) attachProducer(ctx context.Context, p *producer, name topicname
 	}
 }
 
+// openProducer asks the topic. A producer that brings a subscription along needs the right to that, too.
+//
+// Source: ServerCnx.handleProducer, initial_subscription_name.
 func (r request) openProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) (Producer, ProducerInfo, error) {
-	if err := r.mayProduce(ctx, name, cmd); err != nil {
+	if err := r.mayProduce(ctx, name); err != nil {
 		return nil, ProducerInfo{}, err
+	}
+	if subscription := cmd.GetInitialSubscriptionName(); subscription != "" {
+		if err := r.mayConsume(ctx, name, subscription); err != nil {
+			return nil, ProducerInfo{}, err
+		}
 	}
 	return r.services.Topics.Produce(ctx, name, r.caller, cmd, p)
 }

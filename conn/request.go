@@ -33,7 +33,9 @@ func requestCost(command *pulsarproto.BaseCommand, frameSize int) int {
 		pulsarproto.BaseCommand_SUBSCRIBE,
 		pulsarproto.BaseCommand_CLOSE_CONSUMER,
 		pulsarproto.BaseCommand_SEEK,
-		pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE:
+		pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE,
+		pulsarproto.BaseCommand_GET_SCHEMA,
+		pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA:
 		return frameSize + taskCost
 	}
 	return frameSize

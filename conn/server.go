@@ -17,6 +17,7 @@ type Services struct {
 	Coordinators Coordinators
 	Topics       Topics
 	Lookup       Lookup
+	Schemas      Schemas
 }
 
 // Server serves the binary protocol on any number of listeners.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/schema"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -28,6 +29,8 @@ var serverErrors = []struct {
 	{as[*topicname.Error], pulsarproto.ServerError_InvalidTopicName},
 	{is(txn.ErrConflict), pulsarproto.ServerError_TransactionConflict},
 	{is(txn.ErrUnsupportedVersion), pulsarproto.ServerError_UnsupportedVersionError},
+	{as[*schema.IncompatibleError], pulsarproto.ServerError_IncompatibleSchema},
+	{as[*schema.InvalidError], pulsarproto.ServerError_IncompatibleSchema},
 	{is(context.DeadlineExceeded), pulsarproto.ServerError_ServiceNotReady},
 	{is(context.Canceled), pulsarproto.ServerError_ServiceNotReady},
 }

@@ -62,3 +62,13 @@ type Lookup interface {
 	// Topic answers LOOKUP for a user topic or an assignment partition.
 	Topic(ctx context.Context, name topicname.Name, caller Caller, cmd *pulsarproto.CommandLookupTopic) (LookupAnswer, error)
 }
+
+// Schemas is the schema side of a connection.
+type Schemas interface {
+	// Schema answers GET_SCHEMA: the version that 8 bytes name, or the latest if version is nil, with its own version. found is
+	// false if there is none.
+	Schema(ctx context.Context, name topicname.Name, version []byte) (s *pulsarproto.Schema, number []byte, found bool, err error)
+	// AddSchema answers GET_OR_CREATE_SCHEMA with the version of s, which is stored if the topic does not have it. The version
+	// of type None is empty.
+	AddSchema(ctx context.Context, name topicname.Name, caller Caller, s *pulsarproto.Schema) (version []byte, err error)
+}

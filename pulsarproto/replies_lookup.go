@@ -71,16 +71,25 @@ func AppendLookupError(dst []byte, requestID uint64, code ServerError, text stri
 	})
 }
 
-// AppendTopicsOfNamespace appends GET_TOPICS_OF_NAMESPACE_RESPONSE: full topic names, unfiltered, taken as changed.
-func AppendTopicsOfNamespace(dst []byte, requestID uint64, topics []string) []byte {
-	filtered, changed := false, true
+// TopicsOfNamespace is the body of a GET_TOPICS_OF_NAMESPACE_RESPONSE.
+type TopicsOfNamespace struct {
+	Topics    []string // full names; none if Unchanged
+	Hash      string   // of the topics
+	Filtered  bool     // by the pattern of the command
+	Unchanged bool     // Hash is that of the command
+}
+
+// AppendTopicsOfNamespace appends GET_TOPICS_OF_NAMESPACE_RESPONSE.
+func AppendTopicsOfNamespace(dst []byte, requestID uint64, list TopicsOfNamespace) []byte {
+	changed := !list.Unchanged
 	return appendReply(dst, &BaseCommand{
 		Type: BaseCommand_GET_TOPICS_OF_NAMESPACE_RESPONSE.Enum(),
 		GetTopicsOfNamespaceResponse: &CommandGetTopicsOfNamespaceResponse{
-			RequestId: &requestID,
-			Topics:    topics,
-			Filtered:  &filtered,
-			Changed:   &changed,
+			RequestId:  &requestID,
+			Topics:     list.Topics,
+			TopicsHash: &list.Hash,
+			Filtered:   &list.Filtered,
+			Changed:    &changed,
 		},
 	})
 }

@@ -64,11 +64,29 @@ var replyCases = []struct {
 			RequestId: new(uint64(5)), Response: CommandLookupTopicResponse_Failed.Enum(),
 			Error: ServerError_ServiceNotReady.Enum(), Message: new("loading")}}},
 	{"TopicsOfNamespace", func(dst []byte) []byte {
-		return AppendTopicsOfNamespace(dst, 6, []string{"persistent://a/b/c", "persistent://a/b/d"})
+		return AppendTopicsOfNamespace(dst, 6, TopicsOfNamespace{Topics: []string{"persistent://a/b/c", "persistent://a/b/d"}, Hash: "0a"})
 	},
 		&BaseCommand{Type: BaseCommand_GET_TOPICS_OF_NAMESPACE_RESPONSE.Enum(),
 			GetTopicsOfNamespaceResponse: &CommandGetTopicsOfNamespaceResponse{RequestId: new(uint64(6)),
-				Topics: []string{"persistent://a/b/c", "persistent://a/b/d"}, Filtered: new(false), Changed: new(true)}}},
+				Topics: []string{"persistent://a/b/c", "persistent://a/b/d"}, TopicsHash: new("0a"), Filtered: new(false),
+				Changed: new(true)}}},
+	{"TopicsOfNamespaceUnchanged", func(dst []byte) []byte {
+		return AppendTopicsOfNamespace(dst, 6, TopicsOfNamespace{Hash: "0a", Filtered: true, Unchanged: true})
+	},
+		&BaseCommand{Type: BaseCommand_GET_TOPICS_OF_NAMESPACE_RESPONSE.Enum(),
+			GetTopicsOfNamespaceResponse: &CommandGetTopicsOfNamespaceResponse{RequestId: new(uint64(6)),
+				TopicsHash: new("0a"), Filtered: new(true), Changed: new(false)}}},
+	{"GetSchemaResponse", func(dst []byte) []byte {
+		return AppendGetSchemaResponse(dst, 9, &Schema{Name: new("s"), SchemaData: []byte{}, Type: Schema_Json.Enum()}, []byte{0, 1})
+	}, &BaseCommand{Type: BaseCommand_GET_SCHEMA_RESPONSE.Enum(), GetSchemaResponse: &CommandGetSchemaResponse{
+		RequestId: new(uint64(9)), Schema: &Schema{Name: new("s"), SchemaData: []byte{}, Type: Schema_Json.Enum()}, SchemaVersion: []byte{0, 1}}}},
+	{"GetSchemaError", func(dst []byte) []byte { return AppendGetSchemaError(dst, 9, ServerError_TopicNotFound, "") },
+		&BaseCommand{Type: BaseCommand_GET_SCHEMA_RESPONSE.Enum(), GetSchemaResponse: &CommandGetSchemaResponse{
+			RequestId: new(uint64(9)), ErrorCode: ServerError_TopicNotFound.Enum(), ErrorMessage: new("TopicNotFound")}}},
+	{"GetOrCreateSchemaError", func(dst []byte) []byte {
+		return AppendGetOrCreateSchemaError(dst, 9, ServerError_IncompatibleSchema, "x")
+	}, &BaseCommand{Type: BaseCommand_GET_OR_CREATE_SCHEMA_RESPONSE.Enum(), GetOrCreateSchemaResponse: &CommandGetOrCreateSchemaResponse{
+		RequestId: new(uint64(9)), ErrorCode: ServerError_IncompatibleSchema.Enum(), ErrorMessage: new("x")}}},
 	{"ProducerSuccess", func(dst []byte) []byte {
 		return AppendProducerSuccess(dst, ProducerSuccess{RequestID: 7, ProducerName: "p-0", LastSequenceID: -1, Ready: true})
 	}, &BaseCommand{Type: BaseCommand_PRODUCER_SUCCESS.Enum(), ProducerSuccess: &CommandProducerSuccess{

@@ -70,9 +70,6 @@ func ParseType(name string) (Type, error) {
 	return t, nil
 }
 
-// Stored reports whether schemas of the type are kept. None and Bytes mean that there is no schema.
-func (t Type) Stored() bool { return t > None }
-
 // avroBased reports whether the definition is an Avro schema.
 //
 // Source: SchemaRegistryServiceImpl.isUsingAvroSchemaParser.

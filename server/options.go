@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/certificate"
 	"github.com/pulsar-tc/pulsar-tc/conf"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
@@ -94,9 +95,19 @@ func (o *Options) connections(events conn.Events) conn.Options {
 		MaxConnections:       c.BrokerMaxConnections,
 		MaxConnectionsPerIP:  c.BrokerMaxConnectionsPerIP,
 		MaxConcurrentLookups: c.MaxConcurrentLookupRequest,
+		MaxPatternLength:     o.maxPatternLength(),
+		AuthRefresh:          c.AuthenticationRefreshCheck,
 		Log:                  o.Log,
 		Events:               events,
 	}
+}
+
+// maxPatternLength is negative where patterns are left to clients.
+func (o *Options) maxPatternLength() int {
+	if !o.Config.SubscriptionPatternEvaluation {
+		return -1
+	}
+	return offIfNotPositive(o.Config.SubscriptionPatternMaxLength)
 }
 
 // offIfNotPositive turns broker.conf's "0 or less is off" into package conn's "negative is off".
@@ -158,6 +169,19 @@ func (o *Options) policies() topic.Policies {
 		MaxSubscriptions:            c.MaxSubscriptionsPerTopic,
 		MaxConsumersPerSubscription: c.MaxConsumersPerSubscription,
 		CompactionThreshold:         c.CompactionThreshold,
+	}
+}
+
+func (o *Options) certificates() certificate.Options {
+	c := o.Config
+	return certificate.Options{
+		CertificateFile: c.TLSCertificateFilePath,
+		KeyFile:         c.TLSKeyFilePath,
+		TrustFile:       c.TLSTrustCertsFilePath,
+		RefreshCheck:    c.TLSCertRefreshCheckDuration,
+		AllowInsecure:   c.TLSAllowInsecureConnection,
+		Require:         c.TLSRequireTrustedClientCertOnConnect,
+		Log:             o.Log,
 	}
 }
 

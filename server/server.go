@@ -1,17 +1,23 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
+	"github.com/pulsar-tc/pulsar-tc/authentication"
+	"github.com/pulsar-tc/pulsar-tc/authorization"
+	"github.com/pulsar-tc/pulsar-tc/certificate"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
@@ -21,6 +27,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/nonpersistent"
 	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
 	"github.com/pulsar-tc/pulsar-tc/resources"
+	"github.com/pulsar-tc/pulsar-tc/schema/registry"
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
@@ -38,12 +45,14 @@ type Server struct {
 	topics         *topic.Topics
 	terminated     *terminatedtopic.Topics
 	nonPersistent  *nonpersistent.Topics
+	schemas        *registry.Registry
 	metrics        *metrics
 	connections    *conn.Server
-	binary, web    net.Listener
+	certificates   *certificate.Store        // nil: TLS is off
+	authentication *authentication.Service   // nil: off
+	authorization  *authorization.Authorizer // nil: off
+	ports          ports
 	http           *http.Server
-	binaryURL      string
-	webURL         string
 	failed         chan error
 	stop           context.CancelFunc // of everything but the store
 	tasks          sync.WaitGroup
@@ -57,7 +66,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	run, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	for _, part := range []func(context.Context, context.Context) error{
-		s.openPorts, s.openStore, s.openResources, s.startTopics, s.serveBinary, s.serveWeb,
+		s.openSecurity, s.openPorts, s.openStore, s.openResources, s.openRights, s.startTopics, s.serveBinary, s.serveWeb,
 	} {
 		if err := part(ctx, run); err != nil {
 			return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -83,28 +92,6 @@ func (s *Server) awaitCoordinators(ctx context.Context) {
 }
 
 func (s *Server) onClose(f func(context.Context) error) { s.closers = append(s.closers, f) }
-
-// openPorts comes first, so that a port in use is told before anything is written.
-func (s *Server) openPorts(context.Context, context.Context) (err error) {
-	if s.binary, err = s.options.listen("brokerServicePort", s.options.Config.BrokerServicePort); err != nil {
-		return err
-	}
-	s.onClose(func(context.Context) error { return ignoreClosed(s.binary.Close()) })
-	if s.web, err = s.options.listen("webServicePort", s.options.Config.WebServicePort); err != nil {
-		return err
-	}
-	s.onClose(func(context.Context) error { return ignoreClosed(s.web.Close()) })
-	binary, err := s.options.advertised(s.binary)
-	if err != nil {
-		return err
-	}
-	web, err := s.options.advertised(s.web)
-	if err != nil {
-		return err
-	}
-	s.binaryURL, s.webURL = "pulsar://"+binary, "http://"+web
-	return nil
-}
 
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
@@ -166,6 +153,8 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
 	topicOptions.Policies = s.topicPolicies
+	s.schemas = registry.New(s.schemaOptions())
+	topicOptions.Schemas = s.schemas
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
@@ -242,31 +231,56 @@ func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ct
 
 func (s *Server) serveBinary(_, _ context.Context) error {
 	where, err := lookup.New(lookup.Options{
-		ServiceURL: s.binaryURL, ProxyThroughServiceURL: true, NamespaceExists: s.namespaceExists,
+		ServiceURL: s.ServiceURL(), ServiceURLTLS: s.ServiceURLTLS(), ProxyThroughServiceURL: true, NamespaceExists: s.namespaceExists,
 	})
 	if err != nil {
 		return err
 	}
-	s.connections = conn.NewServer(s.options.connections(s.metrics.connectionEvents()), conn.Services{
+	options := s.options.connections(s.metrics.connectionEvents())
+	if s.authentication != nil {
+		options.Authenticator = s.authentication
+	}
+	if s.authorization != nil {
+		options.Authorizer = s.authorization
+	}
+	s.connections = conn.NewServer(options, conn.Services{
 		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent}, Lookup: where,
+		Schemas: &schemas{s.schemas, s.topics},
 	})
 	s.onClose(s.drain)
-	s.serve("binary", func() error { return s.connections.Serve(s.binary) }, conn.ErrClosed)
+	for _, p := range []*port{s.ports.binary, s.ports.binaryTLS} {
+		if p != nil {
+			s.serve(p.url, func() error { return s.connections.Serve(p) }, conn.ErrClosed)
+		}
+	}
 	return nil
 }
 
 func (s *Server) serveWeb(_, _ context.Context) error {
 	report := func() admin.Health { return health(s.group, s.store.Space().String()) }
 	s.http = &http.Server{
-		Handler:           admin.New(inspection{s.group}, report, s.metrics.handler(), s.options.Log),
+		Handler:           s.operatorsOnly(admin.New(inspection{s.group}, report, s.metrics.handler(), s.options.Log)),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    8 << 10, // source: broker.conf httpMaxRequestHeaderSize
+		ErrorLog:          stdlog.New(faultLog{s.options.Log}, "", 0),
 	}
-	s.serve("web", func() error { return s.http.Serve(s.web) }, http.ErrServerClosed)
+	for _, p := range []*port{s.ports.web, s.ports.webTLS} {
+		if p != nil {
+			s.serve(p.url, func() error { return s.http.Serve(p) }, http.ErrServerClosed)
+		}
+	}
 	return nil
+}
+
+// faultLog takes what package http says about the faults of its peers, such as a TLS handshake that failed.
+type faultLog struct{ log zerolog.Logger }
+
+func (l faultLog) Write(line []byte) (int, error) {
+	l.log.Debug().Bytes("fault", bytes.TrimSpace(line)).Msg("HTTP connection failed")
+	return len(line), nil
 }
 
 // serve runs a listener's loop; whatever ends it but the orderly stop ends the process.
@@ -285,12 +299,6 @@ func (s *Server) fail(err error) {
 	default:
 	}
 }
-
-// ServiceURL is the address of the binary protocol, as advertised.
-func (s *Server) ServiceURL() string { return s.binaryURL }
-
-// WebURL is the address of HTTP, as advertised.
-func (s *Server) WebURL() string { return s.webURL }
 
 // Failed delivers what makes going on impossible; the process must end.
 func (s *Server) Failed() <-chan error { return s.failed }

@@ -94,7 +94,7 @@ func TestFC12StopWithAStuckParticipant(t *testing.T) {
 // halfRequest leaves an HTTP request under way until the server ends it.
 func halfRequest(t *testing.T, s *Server) {
 	t.Helper()
-	network, err := net.Dial("tcp", s.web.Addr().String())
+	network, err := net.Dial("tcp", s.ports.web.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,6 +129,10 @@ func (ts *Topics) Produce(ctx context.Context, name topicname.Name, caller cnx.C
 	if err := checkProducer(cmd); err != nil {
 		return nil, cnx.ProducerInfo{}, err
 	}
+	version, err := ts.producerSchema(ctx, name, caller, cmd.GetSchema())
+	if err != nil {
+		return nil, cnx.ProducerInfo{}, err
+	}
 	var info cnx.ProducerInfo
 	p, err := attach(ctx, ts, name, true, func(t *Topic, answer func(*producer, error)) {
 		a := &attachProducer{topic: t, name: t.nameProducer(cmd), caller: caller, cmd: cmd, client: client}
@@ -147,6 +151,7 @@ func (ts *Topics) Produce(ctx context.Context, name topicname.Name, caller cnx.C
 	if err != nil {
 		return nil, cnx.ProducerInfo{}, err
 	}
+	info.SchemaVersion = version
 	return p, info, nil
 }
 

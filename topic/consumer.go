@@ -25,6 +25,7 @@ type consumer struct {
 	since        int64 // Unix ms
 	messagesOut  uint64
 	bytesOut     uint64
+	autoConsume  bool // takes the schema of the topic
 
 	permits  int64 // in messages; below 0 by the rest of a batch
 	epoch    uint64

@@ -38,6 +38,8 @@ type Options struct {
 	Keys      keyspace.Space
 	Registrar Registrar
 	Log       zerolog.Logger
+	// Schemas, if set, keeps the schemas that clients bring; else they are not looked at.
+	Schemas Schemas
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 

@@ -225,6 +225,7 @@ func (s *subscription) add(i *subscribeItem) (*consumer, error) {
 		topic: s.topic, subscription: s, id: i.cmd.GetConsumerId(), name: i.cmd.GetConsumerName(), priority: i.cmd.GetPriorityLevel(),
 		caller: i.caller, client: i.client, attached: true, since: s.topic.options.Now().UnixMilli(),
 		epoch: i.cmd.GetConsumerEpoch(), hasEpoch: i.cmd.ConsumerEpoch != nil,
+		autoConsume: i.cmd.GetSchema().GetType() == pulsarproto.Schema_AutoConsume,
 	}
 	if s.shared() {
 		return c, s.addShared(c, i.cmd.GetKeySharedMeta())
@@ -261,6 +262,9 @@ func (s *subscription) addShared(c *consumer, meta *pulsarproto.KeySharedMeta) e
 // Subscribe implements conn.Topics.
 func (ts *Topics) Subscribe(ctx context.Context, name topicname.Name, caller cnx.Caller, cmd *pulsarproto.CommandSubscribe, client cnx.ConsumerClient) (cnx.Consumer, error) {
 	if err := ts.options.checkSubscribe(cmd); err != nil {
+		return nil, err
+	}
+	if err := ts.consumerSchema(ctx, name, caller, cmd); err != nil {
 		return nil, err
 	}
 	c, err := attach(ctx, ts, name, cmd.GetForceTopicCreation(), func(t *Topic, answer func(*consumer, error)) {

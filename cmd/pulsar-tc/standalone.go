@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -58,7 +59,7 @@ func runStandalone(ctx context.Context, sources conf.Sources) error {
 
 // readyLine is the one line that says that clients may come.
 func readyLine(srv *server.Server, config *conf.Config, report *conf.Report, took time.Duration) string {
-	line := fmt.Sprintf("pulsar-tc %s ready in %d ms: %s %s data %s", version, took.Milliseconds(), srv.ServiceURL(), srv.WebURL(), config.DataDir)
+	line := fmt.Sprintf("pulsar-tc %s ready in %d ms: %s data %s", version, took.Milliseconds(), strings.Join(srv.URLs(), " "), config.DataDir)
 	if !config.TransactionCoordinatorEnabled {
 		line += fmt.Sprintf("; transactions are OFF (transactionCoordinatorEnabled=false, from %s; --set transactionCoordinatorEnabled=true turns them on)",
 			report.Origin("transactionCoordinatorEnabled"))

@@ -8,16 +8,17 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
-// ForProducer returns the version, as the wire has it, under which a producer's messages are sent. s is nil or without a
-// definition to keep for a producer that has no schema: its version is empty.
+// ForProducer returns the version, as the wire has it, under which a producer's messages are sent. s is nil for a producer
+// that has no schema: its version is empty. A schema of type None, as the Go client sends for bytes, is one.
 // Errors: *schema.InvalidError, *schema.IncompatibleError.
 //
 // Source: ServerCnx.tryAddSchema; AbstractTopic.addSchema.
 func (r *Registry) ForProducer(ctx context.Context, topic topicname.Name, s *Wire, user string) ([]byte, error) {
-	policy, brought := r.policy(topic), fromWire(s)
-	if brought.Type == schema.None {
+	policy := r.policy(topic)
+	if s == nil {
 		return nil, r.admitBare(ctx, topic, policy)
 	}
+	brought := fromWire(s)
 	if !policy.AllowAutoUpdate {
 		number, found, err := r.Find(ctx, topic, brought)
 		if err == nil && !found {
@@ -52,7 +53,7 @@ func (r *Registry) admitBare(ctx context.Context, topic topicname.Name, policy P
 // Source: PersistentTopic.addSchemaIfIdleOrCheckCompatible; SchemaRegistryServiceImpl.checkConsumerCompatibility.
 func (r *Registry) ForConsumer(ctx context.Context, topic topicname.Name, s *Wire, user string, unused func() (bool, error)) error {
 	brought := fromWire(s)
-	if !brought.Type.Stored() {
+	if s == nil || brought.Type == schema.AutoConsume {
 		return nil
 	}
 	_, has, err := r.Latest(ctx, topic)

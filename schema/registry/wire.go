@@ -14,19 +14,16 @@ import (
 // Wire is a schema in a command.
 type Wire = pulsarproto.Schema
 
-// wireAutoConsume is AUTO_CONSUME on the wire. Source: PulsarApi.proto, Schema.Type of Pulsar 4.0.7.
-const wireAutoConsume = 21
-
-// fromWire reads a command's schema; nil is one of type None.
+// fromWire reads a command's schema.
 //
 // Source: Commands.getSchemaType.
 func fromWire(s *Wire) schema.Schema {
 	kind := schema.Type(s.GetType())
 	switch {
-	case kind == wireAutoConsume:
+	case s.GetType() == pulsarproto.Schema_AutoConsume:
 		return schema.Schema{Type: schema.AutoConsume}
-	case kind < schema.None: // the Go client sends BYTES as -1
-		return schema.Schema{Type: schema.None}
+	case kind < schema.None: // a client's own type for bytes
+		kind = schema.None
 	}
 	out := schema.Schema{Type: kind, Data: s.GetSchemaData()}
 	if properties := s.GetProperties(); len(properties) > 0 {
