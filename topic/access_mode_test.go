@@ -3,7 +3,6 @@ package topic
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -140,6 +139,29 @@ func TestWaitBehindShared(t *testing.T) {
 	second.send(message(0, "m"))
 }
 
+// TestFirstInLine: who waits comes before one that asked later but whose turn comes first.
+func TestFirstInLine(t *testing.T) {
+	w := newWorld(t)
+	holder := w.produceIn(exclusive, 0)
+	first := w.wait()
+	writes := w.holdWrites()
+	holder.Send(message(0, "m"))
+	write := <-writes
+	result := make(chan error, 1)
+	go func() {
+		_, err := w.tryProduce("a", producerOf(exclusive))
+		result <- err
+	}()
+	w.waitForItems("a", 1)
+	holder.Close()
+	w.kv.set(nil)
+	close(write)
+	if err := wait(t, result); !errors.Is(err, ErrProducerFenced) {
+		t.Fatalf("who came later: %v", err)
+	}
+	first.want(1)
+}
+
 // TestWaitIsGivenUp: a producer that is closed while it waits is in nobody's way, and one that comes later has its place.
 func TestWaitIsGivenUp(t *testing.T) {
 	w := newWorld(t)
@@ -167,14 +189,9 @@ func TestFencing(t *testing.T) {
 	old := w.produceIn(exclusive, 0)
 	old.send(message(0, "old"))
 	queued := w.wait()
-	reached, release := make(chan struct{}, 100), make(chan struct{})
-	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		reached <- struct{}{}
-		<-release
-		return commit()
-	})
+	writes := w.holdWrites()
 	old.Send(message(1, "in flight"))
-	<-reached
+	first := <-writes
 	fenced := make(chan *testProducer)
 	go func() {
 		p, err := w.tryProduce("a", producerOf(withFencing))
@@ -183,10 +200,15 @@ func TestFencing(t *testing.T) {
 		}
 		fenced <- p
 	}()
-	for range 3 {
-		old.Send(message(2, "late"))
-	}
-	close(release)
+	w.waitForItems("a", 1)
+	old.Send(message(2, "with the fence"))
+	w.waitForItems("a", 2)
+	close(first)
+	second := <-writes
+	old.Send(message(3, "late"))
+	w.waitForItems("a", 1)
+	w.kv.set(nil)
+	close(second)
 	p := <-fenced
 	if p.info.TopicEpoch != 1 {
 		t.Fatalf("epoch %d", p.info.TopicEpoch)
@@ -198,15 +220,61 @@ func TestFencing(t *testing.T) {
 		t.Fatalf("a producer that waits: %v", err)
 	}
 	w.refuseIn(exclusive, ErrProducerFenced, 0)
-	w.kv.set(nil)
-	p.send(message(1, "newer"))
-	var got []string
-	r := w.subscribe("a", "s", earliest)
-	for w.quiet("a"); len(r.messages) > 0; {
-		got = append(got, string(r.next().Payload))
+	w.subscribe("a", "s", earliest).want("old", "in flight", "with the fence", "new")
+}
+
+// holdWrites makes every write of a topic wait until the channel that it sends is closed.
+func (w *world) holdWrites() <-chan chan struct{} {
+	writes := make(chan chan struct{}, 100)
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		release := make(chan struct{})
+		writes <- release
+		<-release
+		return commit()
+	})
+	return writes
+}
+
+// waitForItems returns when n commands wait for the write in flight.
+func (w *world) waitForItems(name string, n int) {
+	w.t.Helper()
+	topic := w.topics.loaded(parse(w.t, name).String())
+	waiting := make(chan int, 1)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		topic.ask(func(bool) { waiting <- len(topic.queue.items) - topic.queue.head })
+		if <-waiting == n {
+			return
+		}
 	}
-	if text := strings.Join(got, ","); strings.Contains(text[strings.Index(text, "new"):], "late") || strings.Contains(text, "behind") {
-		t.Fatalf("a fenced producer stored behind the one that fenced it: %s", text)
+	w.t.Fatalf("there are never %d commands", n)
+}
+
+// TestAttachmentsOfOneGroup: of producers that attach in the same write, the first one counts.
+func TestAttachmentsOfOneGroup(t *testing.T) {
+	for _, modes := range [][2]pulsarproto.ProducerAccessMode{{exclusive, sharedMode}, {sharedMode, exclusive}, {exclusive, exclusive}} {
+		w := newWorld(t)
+		p := w.produceIn(sharedMode, -1)
+		writes := w.holdWrites()
+		p.Send(message(0, "m"))
+		write := <-writes
+		p.Close()
+		results := make(chan error, 2)
+		for i, mode := range modes {
+			go func() {
+				_, err := w.tryProduce("a", producerOf(mode))
+				results <- err
+			}()
+			w.waitForItems("a", 1+i)
+		}
+		w.kv.set(nil)
+		close(write)
+		first, second := wait(t, results), wait(t, results)
+		if first != nil {
+			first, second = second, first
+		}
+		if first != nil || !errors.Is(second, ErrProducerBusy) && !errors.Is(second, ErrProducerFenced) {
+			t.Errorf("%v: %v and %v, want one of them", modes, first, second)
+		}
 	}
 }
 

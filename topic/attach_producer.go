@@ -27,9 +27,9 @@ type attachProducer struct {
 	admission admission // of an exclusive mode, decided as its group was prepared
 }
 
-// prepare lets the exclusive modes see what all attachments before them came to, and those behind see what they came to.
+// prepare decides about the exclusive modes, when all attachments before them are done. Shared is decided when it is done.
 func (a *attachProducer) prepare(g *group) bool {
-	if g.exclusive || a.exclusive() && (g.attaches || !g.fits(1, epochBytes)) {
+	if a.exclusive() && (g.attaches || !g.fits(1, epochBytes)) {
 		return false
 	}
 	g.attaches = true
@@ -38,7 +38,6 @@ func (a *attachProducer) prepare(g *group) bool {
 	}
 	a.admission = a.admit()
 	if a.admission.verdict == admitted {
-		g.exclusive = true
 		a.writeEpoch(g)
 	}
 	return true

@@ -222,6 +222,31 @@ func TestSequenceOfOpenTransaction(t *testing.T) {
 	}
 }
 
+// TestSequenceOfEndingTransaction: a repeat that comes while the transaction ends waits for that.
+func TestSequenceOfEndingTransaction(t *testing.T) {
+	for _, action := range []txn.Action{txn.Commit, txn.Abort} {
+		w := newWorld(t, deduplicating)
+		p := w.produceAs("a", "p")
+		x := w.coord.begin()
+		p.store(inTxn(x, message(5, "5 in x")))
+		w.coord.decide(t, x)
+		ended := make(chan error, 1)
+		topic := w.topics.loaded(parse(t, "a").String())
+		topic.ask(func(bool) { // so that both are in one group
+			topic.post(func(bool) {
+				topic.queue.push(&endItem{topic: topic, id: x, action: action, answer: func(err error) { ended <- err }})
+			})
+			p.Send(message(5, "5"))
+		})
+		if err := wait(t, ended); err != nil {
+			t.Fatal(err)
+		}
+		if r := p.receipt(); r.err != nil || (r.position.Ledger == none) != (action == txn.Commit) {
+			t.Fatalf("%v: %+v", action, r)
+		}
+	}
+}
+
 // TestRefusedSendEndsItsProducer: when a client sends a message again for its answer, nothing that came behind it is stored before.
 func TestRefusedSendEndsItsProducer(t *testing.T) {
 	w := newWorld(t, deduplicating)

@@ -35,8 +35,7 @@ type group struct {
 	cursors   map[*subscription]*cursor.Changes
 	steps     []*abortStep
 
-	attaches  bool // a producer
-	exclusive bool // attaches an exclusive producer
+	attaches bool // a producer
 
 	ops     []clientv3.Op
 	opCount int // upper bound of the operations, without those of the cursors
