@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -18,6 +19,8 @@ import (
 // modelMessage is one message as an obviously right topic would have it.
 type modelMessage struct {
 	payload  string
+	producer string
+	highest  uint64 // sequence id
 	position ledger.Position
 	in       *modelTxn // nil: plain
 	acked    bool
@@ -59,16 +62,48 @@ func (m modelTopic) payloads(keep func(*modelMessage) bool) []string {
 	return out
 }
 
-// TestTopicAgainstList sends, acknowledges and ends at random, plain and in transactions, breaks writes before and after they
-// are applied, restarts, and compares what a reader and a subscription are given with a list.
+// judge tells what becomes of a send with deduplication: it is not stored if the producer has stored as high a sequence id for
+// good or in the same transaction, and its fate is unknown if it has in another that is open.
+func (m modelTopic) judge(producer string, lowest uint64, in *modelTxn) dedup.Verdict {
+	verdict := dedup.Fresh
+	for _, msg := range m {
+		switch {
+		case msg.producer != producer || msg.highest < lowest || msg.aborted():
+		case msg.in == nil || msg.in.ended || msg.in == in:
+			return dedup.Duplicate
+		default:
+			verdict = dedup.Unknown
+		}
+	}
+	return verdict
+}
+
+// last is the highest sequence id that a producer has stored, -1 if there is none.
+func (m modelTopic) last(producer string) int64 {
+	last := int64(-1)
+	for _, msg := range m {
+		if msg.producer == producer && !msg.aborted() {
+			last = max(last, int64(msg.highest))
+		}
+	}
+	return last
+}
+
+// TestTopicAgainstList sends, acknowledges and ends at random, plain and in transactions, by several producers that fence each
+// other, with deduplication and repeats or without, breaks writes before and after they are applied, restarts, and compares what a
+// reader and a subscription are given with a list.
 func TestTopicAgainstList(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, func(o *Options) {
 			o.MaxTxnOps = rapid.SampledFrom([]int{16, 128}).Draw(rt, "ops")
 			o.CacheBytes = rapid.SampledFrom([]int64{1, 1 << 20}).Draw(rt, "cache")
+			if rapid.Bool().Draw(rt, "deduplication") {
+				deduplicating(o)
+			}
 		})
 		defer w.close()
-		r := &modelRun{rt: rt, w: w}
+		r := &modelRun{rt: rt, w: w, epoch: -1, producers: []*modelProducer{{name: "p"}, {name: "q"}}}
+		r.dedup = w.options.Policies != nil
 		r.subscribe()
 		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			r.step()
@@ -79,7 +114,6 @@ func TestTopicAgainstList(t *testing.T) {
 		r.w.kv.set(nil)
 		r.compare()
 		w.restart()
-		r.p = nil
 		r.compare()
 		if n := w.keysUnder(w.space("a").TxnPrefix()); n != 0 {
 			rt.Fatalf("%d marks are left", n)
@@ -88,25 +122,34 @@ func TestTopicAgainstList(t *testing.T) {
 }
 
 type modelRun struct {
-	rt       *rapid.T
-	w        *world
-	p        *testProducer
-	c        *testConsumer
-	model    modelTopic
-	open     []*modelTxn
-	sequence uint64
+	rt        *rapid.T
+	w         *world
+	dedup     bool
+	producers []*modelProducer
+	c         *testConsumer
+	model     modelTopic
+	open      []*modelTxn
+	epoch     int64 // the last that was answered
+	payloads  int
+}
+
+type modelProducer struct {
+	name string
+	p    *testProducer // nil: it has to attach
+	next uint64        // sequence id
 }
 
 func (r *modelRun) step() {
 	pick := func(what string, n int) int { return rapid.IntRange(0, n-1).Draw(r.rt, what) }
-	switch pick("step", 12) {
+	producer := r.producers[pick("producer", len(r.producers))]
+	switch pick("step", 14) {
 	case 0:
 		r.open = append(r.open, &modelTxn{id: r.w.coord.begin()})
 	case 1, 2:
-		r.send(nil)
+		r.send(producer, producer.next, nil)
 	case 3, 4, 5:
 		if len(r.open) > 0 {
-			r.send(r.open[pick("in", len(r.open))])
+			r.send(producer, producer.next, r.open[pick("in", len(r.open))])
 		}
 	case 6:
 		if len(r.open) > 0 {
@@ -125,13 +168,19 @@ func (r *modelRun) step() {
 	case 10:
 		if rapid.Bool().Draw(r.rt, "restart") {
 			r.w.restart()
-			r.p = nil
 			r.subscribe()
 		} else {
 			r.compare()
 		}
 	case 11:
 		r.breakNext(rapid.Bool().Draw(r.rt, "applied"))
+	case 12:
+		if r.dedup && producer.next > 0 {
+			in := append([]*modelTxn{nil}, r.open...)
+			r.send(producer, uint64(pick("old sequence id", int(producer.next))), in[pick("in", len(in))])
+		}
+	case 13:
+		r.fence()
 	}
 }
 
@@ -167,41 +216,106 @@ func (r *modelRun) again(err error) {
 	}
 }
 
-func (r *modelRun) send(in *modelTxn) {
-	if in == nil {
+// send sends a message, or a batch, until it is answered.
+func (r *modelRun) send(producer *modelProducer, sequence uint64, in *modelTxn) {
+	if in == nil && !r.dedup {
 		r.w.kv.set(nil) // without deduplication a plain message may be there twice
 	}
-	m := &modelMessage{payload: fmt.Sprint("m", r.sequence), in: in}
-	msg := message(r.sequence, m.payload)
+	highest := sequence + rapid.SampledFrom([]uint64{0, 0, 2}).Draw(r.rt, "batch")
+	m := &modelMessage{payload: fmt.Sprint("m", r.payloads), producer: producer.name, highest: highest, in: in}
+	r.payloads++
+	producer.next = max(producer.next, highest+1)
+	want := dedup.Fresh
+	if r.dedup {
+		want = r.model.judge(producer.name, sequence, in)
+	}
+	msg := batchFrom(sequence, highest, m.payload)
 	if in != nil {
 		msg = inTxn(in.id, msg)
 	}
-	r.sequence++
 	for {
-		if r.p == nil {
-			name := "p"
-			p, err := r.w.tryProduce("a", &pulsarproto.CommandProducer{ProducerName: &name})
-			if err != nil {
-				r.again(err)
-				continue
-			}
-			r.p = p
-		}
-		r.p.Send(msg)
+		r.attach(producer, m)
+		producer.p.Send(msg)
 		select {
-		case got := <-r.p.receipts:
-			if got.err != nil {
-				r.rt.Fatal(got.err)
-			}
-			m.position = got.position
-			r.model = append(r.model, m)
+		case got := <-producer.p.receipts:
+			r.answered(producer, m, want, got)
 			return
-		case <-r.p.disconnected:
-			r.p = nil
+		case <-producer.p.disconnected:
+			producer.p = nil
 		case <-time.After(patience):
 			r.rt.Fatal("no receipt")
 		}
 	}
+}
+
+func (r *modelRun) answered(producer *modelProducer, m *modelMessage, want dedup.Verdict, got receipt) {
+	switch {
+	case want == dedup.Unknown:
+		if !errors.Is(got.err, ErrSequenceUnknown) {
+			r.rt.Fatalf("%s of unknown fate: %+v", m.payload, got)
+		}
+		<-producer.p.disconnected
+		producer.p = nil
+	case got.err != nil:
+		r.rt.Fatal(got.err)
+	case want == dedup.Fresh: // -1:-1 if the first try was stored
+		m.position = got.position
+		r.model = append(r.model, m)
+	case got.position.Ledger != none:
+		r.rt.Fatalf("duplicate %s is stored at %v", m.payload, got.position)
+	}
+}
+
+// attach attaches a producer that is not attached. pending may be stored or not.
+func (r *modelRun) attach(producer *modelProducer, pending *modelMessage) {
+	for producer.p == nil {
+		p, err := r.w.tryProduce("a", &pulsarproto.CommandProducer{ProducerName: &producer.name})
+		if err != nil {
+			r.again(err)
+			continue
+		}
+		producer.p = p
+		last := r.model.last(producer.name)
+		if got := p.info.LastSequenceID; r.dedup && got != last && got != max(last, int64(pending.highest)) {
+			r.rt.Fatalf("%s attached with last_sequence_id %d, want %d", producer.name, got, last)
+		}
+		if p.info.HasTopicEpoch != (r.epoch >= 0) || r.epoch >= 0 && int64(p.info.TopicEpoch) < r.epoch {
+			r.rt.Fatalf("%s attached under epoch %+v, the last was %d", producer.name, p.info, r.epoch)
+		}
+	}
+}
+
+// fence attaches a producer that closes all others; what they send then is nowhere, and they do not come back under an old epoch.
+func (r *modelRun) fence() {
+	var f *testProducer
+	for f == nil {
+		p, err := r.w.tryProduce("a", producerOf(withFencing))
+		if err != nil {
+			r.again(err)
+			continue
+		}
+		f = p
+	}
+	if int64(f.info.TopicEpoch) <= r.epoch {
+		r.rt.Fatalf("epoch %d after %d", f.info.TopicEpoch, r.epoch)
+	}
+	r.epoch = int64(f.info.TopicEpoch)
+	for _, producer := range r.producers {
+		if producer.p != nil {
+			<-producer.p.disconnected
+			producer.p.Send(message(1<<40, "of a fenced producer"))
+			producer.p = nil
+		}
+	}
+	if _, err := r.w.tryProduce("a", producerOf(sharedMode)); !errors.Is(err, ErrProducerBusy) {
+		r.rt.Fatalf("beside an exclusive producer: %v", err)
+	}
+	if r.epoch > 0 {
+		if _, err := r.w.tryProduce("a", producerOf(exclusive, uint64(r.epoch-1))); !errors.Is(err, ErrProducerFenced) {
+			r.rt.Fatalf("under an old epoch: %v", err)
+		}
+	}
+	f.Close()
 }
 
 func (r *modelRun) end(x *modelTxn, action txn.Action) {
