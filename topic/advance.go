@@ -40,7 +40,7 @@ func (a *advance) done(*group) {
 	for _, c := range s.consumers {
 		for p := range maps.Clone(c.unacked) {
 			if s.cursor.Done(p) {
-				s.takeWhole(c, p, false)
+				s.takeWhole(c, p)
 			}
 		}
 	}

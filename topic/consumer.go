@@ -101,9 +101,7 @@ func (c *consumer) returnAll(positions []ledger.Position) {
 		if s.restrict(p, was.indexes) {
 			due = append(due, ledger.One(p))
 		}
-		if was.key != 0 {
-			s.freeKey(was.key)
-		}
+		s.letGo(c, p, was.key)
 	}
 	s.redeliver.AddAll(due)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
 	"github.com/pulsar-tc/pulsar-tc/topic/stickykey"
 )
@@ -78,20 +79,26 @@ func (s *subscription) blocked(key waitKey, c *consumer) bool {
 	return s.ordersKeys() && s.holders.blocks(key, c)
 }
 
-// freeKey takes back one entry of key from who had it.
-func (s *subscription) freeKey(key waitKey) {
-	if s.holders.release(key) {
-		s.offerKey(key)
+// letGo notes that c has p of key no more. What a transaction holds of it goes on holding the key.
+func (s *subscription) letGo(c *consumer, p ledger.Position, key waitKey) {
+	if key == 0 {
+		return
 	}
+	if whole, indexes := s.pending.Hidden(p); (whole || !indexes.Empty()) && s.holders.pend(p, key, c) {
+		return
+	}
+	s.holders.release(key)
+	s.offerKey(key)
 }
 
 // freePending takes back the keys of what a transaction held that has ended.
 func (s *subscription) freePending(held []pendingack.Hold) {
 	for _, hold := range held {
-		key, found := s.holders.pending[hold.Position]
-		if whole, indexes := s.pending.Hidden(hold.Position); found && !whole && indexes.Empty() {
-			delete(s.holders.pending, hold.Position)
-			s.freeKey(key)
+		if whole, indexes := s.pending.Hidden(hold.Position); whole || !indexes.Empty() {
+			continue
+		}
+		if key, known := s.holders.ended(hold.Position); known {
+			s.offerKey(key)
 		}
 	}
 }

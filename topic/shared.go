@@ -149,17 +149,17 @@ func (s *subscription) owner(key waitKey) *consumer {
 	return s.chunkOwner(key)
 }
 
-// passes reports whether nobody is to be given p now. A transaction that holds it holds its key.
+// passes reports whether nobody is to be given p now. A transaction that holds it, or a part of it, holds its key.
 func (s *subscription) passes(p ledger.Position, key waitKey) bool {
-	whole, _ := s.pending.Hidden(p)
-	if !whole && !s.cursor.Done(p) {
-		return false
-	}
-	if whole && s.ordersKeys() {
+	whole, indexes := s.pending.Hidden(p)
+	if s.ordersKeys() && (whole || !indexes.Empty()) {
 		s.holders.found(p, key)
 	}
-	delete(s.given, p)
-	return true
+	if whole || s.cursor.Done(p) {
+		delete(s.given, p)
+		return true
+	}
+	return false
 }
 
 // give delivers what of e is due.
@@ -192,19 +192,20 @@ func (s *subscription) serveWaiting() bool {
 			if k == nil {
 				break
 			}
-			if s.blocked(k.key, c) {
-				s.parked.block(k)
-				continue
-			}
 			p := k.positions[0]
 			e, _, known := s.lookup(p)
 			if !known {
 				break
 			}
-			s.parked.pop(k)
 			if e == nil || e.Position != p || s.passes(p, k.key) {
+				s.parked.pop(k)
 				continue
 			}
+			if s.blocked(k.key, c) {
+				s.parked.block(k)
+				continue
+			}
+			s.parked.pop(k)
 			f := pulsarproto.ReadDeliveryFields(e.Payload)
 			s.giveKeyed(c, e, k.key, &f)
 			return true

@@ -310,9 +310,7 @@ func (s *subscription) removeShared(c *consumer) {
 		if s.restrict(p, was.indexes) {
 			due = append(due, ledger.One(p))
 		}
-		if was.key != 0 {
-			s.holders.release(was.key)
-		}
+		s.letGo(c, p, was.key)
 	}
 	s.redeliver.AddAll(due)
 	c.count(-c.unackedMessages)

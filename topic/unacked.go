@@ -59,20 +59,22 @@ func (c *consumer) take(p ledger.Position) (taken unacked, had bool) {
 	return taken, had
 }
 
-// takeIndexes takes indexes of the batch of size messages at p from it.
-func (c *consumer) takeIndexes(p ledger.Position, acked ledger.Bits, size int) {
-	has, found := c.unacked[p]
-	if !found {
-		return
+// takeIndexes takes indexes of the batch of size messages at p from it. It reports whether the consumer had some, and whether
+// it has any left.
+func (c *consumer) takeIndexes(p ledger.Position, acked ledger.Bits, size int) (had, left bool) {
+	has, had := c.unacked[p]
+	if !had {
+		return false, false
 	}
 	if has.indexes == nil {
 		has.indexes = ledger.AllBits(size)
 	}
 	has.indexes = has.indexes.AndNot(acked)
-	left := uint32(has.indexes.Count())
-	c.count(int(left) - int(has.messages))
-	has.messages = left
+	messages := uint32(has.indexes.Count())
+	c.count(int(messages) - int(has.messages))
+	has.messages = messages
 	c.unacked[p] = has
+	return true, messages > 0
 }
 
 // taken takes what is acknowledged out of what consumers have to acknowledge. What a transaction holds is neither unacknowledged
@@ -95,7 +97,7 @@ func (s *subscription) takeHold(by *consumer, p ledger.Position, acked ledger.Bi
 	whole := acked == nil || done || s.held(p)
 	batch := s.sizes[p] > 0
 	// Parts of a batch may be with several consumers, an entry without parts is with one, most often the one that acknowledges.
-	if (whole && s.takeWhole(by, p, inTxn) || !whole && s.takePart(by, p, acked)) && !batch {
+	if (whole && s.takeWhole(by, p) || !whole && s.takePart(by, p, acked)) && !batch {
 		return
 	}
 	for _, c := range s.consumers {
@@ -103,22 +105,24 @@ func (s *subscription) takeHold(by *consumer, p ledger.Position, acked ledger.Bi
 		case c == by:
 		case !whole:
 			s.takePart(c, p, acked)
-		case s.takeWhole(c, p, inTxn) && !batch:
+		case s.takeWhole(c, p) && !batch:
 			return
 		}
 	}
 }
 
 func (s *subscription) takePart(c *consumer, p ledger.Position, acked ledger.Bits) bool {
-	_, had := c.unacked[p]
-	c.takeIndexes(p, acked, s.batchSize(p))
+	had, left := c.takeIndexes(p, acked, s.batchSize(p))
+	if had && !left {
+		s.takeWhole(c, p)
+	}
 	return had
 }
 
-func (s *subscription) takeWhole(c *consumer, p ledger.Position, inTxn bool) bool {
+func (s *subscription) takeWhole(c *consumer, p ledger.Position) bool {
 	was, had := c.take(p)
-	if had && was.key != 0 && !(inTxn && s.holders.pend(p, was.key)) {
-		s.freeKey(was.key)
+	if had {
+		s.letGo(c, p, was.key)
 	}
 	return had
 }
