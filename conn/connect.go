@@ -29,15 +29,17 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 	s.clientVersion = clientVersion(cmd.GetClientVersion())
 	s.protocol = min(protocolVersion, cmd.GetProtocolVersion())
 	s.connected.Store(true)
+	// Without it a Java client cannot ask for partitions without creating the topic.
+	features := &pulsarproto.FeatureFlags{SupportsGetPartitionedMetadataWithoutAutoCreation: proto.Bool(true)}
+	if s.watchesTopics() {
+		features.SupportsTopicWatchers = proto.Bool(true)
+	}
 	s.out.queue(func(b []byte) []byte {
 		return pulsarproto.AppendConnected(b, pulsarproto.Connected{
 			ServerVersion:   "pulsar-tc " + s.options.Version,
 			ProtocolVersion: s.protocol,
 			MaxMessageSize:  int32(s.options.MaxMessageSize),
-			FeatureFlags: &pulsarproto.FeatureFlags{
-				// Without it a Java client cannot ask for partitions without creating the topic.
-				SupportsGetPartitionedMetadataWithoutAutoCreation: proto.Bool(true),
-			},
+			FeatureFlags:    features,
 		})
 	})
 	s.watchCredentials(identity, cmd.GetFeatureFlags().GetSupportsAuthRefresh())

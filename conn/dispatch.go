@@ -86,6 +86,10 @@ func (r request) serve(command *pulsarproto.BaseCommand) {
 		r.getLastMessageID(command.GetGetLastMessageId())
 	case pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE:
 		r.getTopicsOfNamespace(command.GetGetTopicsOfNamespace())
+	case pulsarproto.BaseCommand_WATCH_TOPIC_LIST:
+		r.watchTopicList(command.GetWatchTopicList())
+	case pulsarproto.BaseCommand_WATCH_TOPIC_LIST_CLOSE:
+		r.watchTopicListClose(command.GetWatchTopicListClose())
 	case pulsarproto.BaseCommand_GET_SCHEMA:
 		r.getSchema(command.GetGetSchema())
 	case pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA:
@@ -139,10 +143,6 @@ func unsupportedRequestID(command *pulsarproto.BaseCommand) uint64 {
 	switch command.GetType() {
 	case pulsarproto.BaseCommand_CONSUMER_STATS:
 		return command.GetConsumerStats().GetRequestId()
-	case pulsarproto.BaseCommand_WATCH_TOPIC_LIST:
-		return command.GetWatchTopicList().GetRequestId()
-	case pulsarproto.BaseCommand_WATCH_TOPIC_LIST_CLOSE:
-		return command.GetWatchTopicListClose().GetRequestId()
 	case pulsarproto.BaseCommand_SCALABLE_TOPIC_SUBSCRIBE:
 		return command.GetScalableTopicSubscribe().GetRequestId()
 	}

@@ -21,18 +21,8 @@ func TestUnsupported(t *testing.T) {
 				ConsumerStats: &pulsarproto.CommandConsumerStats{RequestId: proto.Uint64(11), ConsumerId: proto.Uint64(1)},
 			},
 			{
-				Type: pulsarproto.BaseCommand_WATCH_TOPIC_LIST.Enum(),
-				WatchTopicList: &pulsarproto.CommandWatchTopicList{RequestId: proto.Uint64(12), WatcherId: proto.Uint64(1),
-					Namespace: proto.String("public/default"), TopicsPattern: proto.String(".*")},
-			},
-			{
-				Type: pulsarproto.BaseCommand_WATCH_TOPIC_LIST_CLOSE.Enum(),
-				WatchTopicListClose: &pulsarproto.CommandWatchTopicListClose{RequestId: proto.Uint64(13),
-					WatcherId: proto.Uint64(1)},
-			},
-			{
 				Type: pulsarproto.BaseCommand_SCALABLE_TOPIC_SUBSCRIBE.Enum(),
-				ScalableTopicSubscribe: &pulsarproto.CommandScalableTopicSubscribe{RequestId: proto.Uint64(14),
+				ScalableTopicSubscribe: &pulsarproto.CommandScalableTopicSubscribe{RequestId: proto.Uint64(12),
 					Topic: proto.String("t"), Subscription: proto.String("s"), ConsumerName: proto.String("c"),
 					ConsumerId: proto.Uint64(1)},
 			},

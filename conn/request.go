@@ -34,6 +34,7 @@ func requestCost(command *pulsarproto.BaseCommand, frameSize int) int {
 		pulsarproto.BaseCommand_CLOSE_CONSUMER,
 		pulsarproto.BaseCommand_SEEK,
 		pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE,
+		pulsarproto.BaseCommand_WATCH_TOPIC_LIST,
 		pulsarproto.BaseCommand_GET_SCHEMA,
 		pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA:
 		return frameSize + taskCost

@@ -168,6 +168,7 @@ func rules() map[pulsarproto.BaseCommand_Type]rule {
 		pulsarproto.BaseCommand_LOOKUP:                  {lookupCommand(1, "t"), both, denied},
 		pulsarproto.BaseCommand_PARTITIONED_METADATA:    {metadataCommand(1, "t"), both, denied},
 		pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE: {listCommand(1, "public/default"), both, denied},
+		pulsarproto.BaseCommand_WATCH_TOPIC_LIST:        {watchCommand(1, 1, ".*"), both, denied},
 		pulsarproto.BaseCommand_GET_SCHEMA:              {getSchemaCommand(1, "t", nil), both, denied},
 		pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA: {wire(pulsarproto.BaseCommand_GET_OR_CREATE_SCHEMA, func(c *pulsarproto.BaseCommand) {
 			c.GetOrCreateSchema = &pulsarproto.CommandGetOrCreateSchema{RequestId: proto.Uint64(1), Topic: proto.String("t"), Schema: wireSchema(pulsarproto.Schema_Json, "{}")}
@@ -204,10 +205,6 @@ func rules() map[pulsarproto.BaseCommand_Type]rule {
 		wire(pulsarproto.BaseCommand_SCALABLE_TOPIC_SUBSCRIBE, func(c *pulsarproto.BaseCommand) {
 			c.ScalableTopicSubscribe = &pulsarproto.CommandScalableTopicSubscribe{RequestId: proto.Uint64(1), Topic: proto.String("t"),
 				Subscription: proto.String("s"), ConsumerName: proto.String("c"), ConsumerId: proto.Uint64(1)}
-		}),
-		wire(pulsarproto.BaseCommand_WATCH_TOPIC_LIST, func(c *pulsarproto.BaseCommand) {
-			c.WatchTopicList = &pulsarproto.CommandWatchTopicList{RequestId: proto.Uint64(1), WatcherId: proto.Uint64(1),
-				Namespace: proto.String("public/default"), TopicsPattern: proto.String(".*")}
 		}),
 	} {
 		all[command.GetType()] = rule{command: command}
@@ -274,7 +271,7 @@ func checkRight(t *testing.T, rule rule, role string) {
 	watched := &spies{}
 	b.services = Services{
 		Coordinators: spyCoordinators{watched, b.coordinators}, Topics: spyTopics{watched, b.topics},
-		Lookup: spyLookup{watched, b.lookup}, Schemas: spySchemas{watched, fakeSchemas{}},
+		Lookup: spyLookup{watched, b.lookup}, Schemas: spySchemas{watched, fakeSchemas{}}, TopicFeed: &fakeFeed{},
 	}
 	p := b.peerOf(t, role)
 	p.send(rule.command)

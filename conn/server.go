@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -18,6 +19,7 @@ type Services struct {
 	Topics       Topics
 	Lookup       Lookup
 	Schemas      Schemas
+	TopicFeed    TopicFeed // nil: nobody can watch lists of topics
 }
 
 // Server serves the binary protocol on any number of listeners.
@@ -29,6 +31,7 @@ type Server struct {
 	faults   lineLimit     // for lines about the faults of peers
 
 	publishing publishBuffer
+	watched    atomic.Int64 // bytes of the lists that topic list watchers keep
 
 	goroutines sync.WaitGroup // of sessions
 

@@ -72,3 +72,10 @@ type Schemas interface {
 	// of type None is empty.
 	AddSchema(ctx context.Context, name topicname.Name, caller Caller, s *pulsarproto.Schema) (version []byte, err error)
 }
+
+// TopicFeed tells of topics that come and go.
+type TopicFeed interface {
+	// Follow has changed called, until stop, with each persistent topic of a namespace (tenant/namespace) that came or went, and
+	// with the zero Name where any may have. changed does not block and does not call stop.
+	Follow(namespace string, changed func(topicname.Name)) (stop func())
+}

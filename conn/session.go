@@ -47,6 +47,7 @@ type session struct {
 	consumers        map[uint64]*consumer
 	droppedProducers map[uint64]time.Time // ids that were disconnected by their topic, and when
 	coordinators     map[uint64]*registration
+	topicWatchers    map[uint64]*topicWatcher
 }
 
 func newSession(server *Server, id uint64, network net.Conn) *session {

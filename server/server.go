@@ -30,6 +30,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/schema/registry"
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
 	"github.com/pulsar-tc/pulsar-tc/topic"
+	"github.com/pulsar-tc/pulsar-tc/topicfeed"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
 )
 
@@ -46,6 +47,7 @@ type Server struct {
 	terminated     *terminatedtopic.Topics
 	nonPersistent  *nonpersistent.Topics
 	schemas        *registry.Registry
+	feed           *topicfeed.Feed
 	metrics        *metrics
 	connections    *conn.Server
 	certificates   *certificate.Store        // nil: TLS is off
@@ -155,6 +157,8 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions.Policies = s.topicPolicies
 	s.schemas = registry.New(s.schemaOptions())
 	topicOptions.Schemas = s.schemas
+	s.feed = topicfeed.New(s.store.Client(), space, log)
+	s.onClose(func(context.Context) error { s.feed.Close(); return nil })
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
@@ -245,7 +249,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 	}
 	s.connections = conn.NewServer(options, conn.Services{
 		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent}, Lookup: where,
-		Schemas: &schemas{s.schemas, s.topics},
+		Schemas: &schemas{s.schemas, s.topics}, TopicFeed: s.feed,
 	})
 	s.onClose(s.drain)
 	for _, p := range []*port{s.ports.binary, s.ports.binaryTLS} {

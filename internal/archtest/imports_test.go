@@ -20,7 +20,7 @@ var rows = [][]string{
 	{"preserver", "compaction", "authentication", "authorization", "certificate", "schema"},
 	{"coordinator/fsm", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey"},
 	{"etcdstore"},
-	{"topic", "nonpersistent", "resources", "schema/registry", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
+	{"topic", "nonpersistent", "resources", "schema/registry", "topicfeed", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
 	{"coordinator", "participant/*"},
 	{"conn", "lookup", "admin", "terminatedtopic"},
 	{"server"},
