@@ -76,7 +76,9 @@ var replyCases = []struct {
 		&BaseCommand{Type: BaseCommand_GET_TOPICS_OF_NAMESPACE_RESPONSE.Enum(),
 			GetTopicsOfNamespaceResponse: &CommandGetTopicsOfNamespaceResponse{RequestId: new(uint64(6)),
 				TopicsHash: new("0a"), Filtered: new(true), Changed: new(false)}}},
-	{"WatchTopicListSuccess", func(dst []byte) []byte { return AppendWatchTopicListSuccess(dst, 6, 7, []string{"persistent://a/b/c"}, "0a") },
+	{"WatchTopicListSuccess", func(dst []byte) []byte {
+		return AppendWatchTopicListSuccess(dst, 6, 7, []string{"persistent://a/b/c"}, "0a")
+	},
 		&BaseCommand{Type: BaseCommand_WATCH_TOPIC_LIST_SUCCESS.Enum(), WatchTopicListSuccess: &CommandWatchTopicListSuccess{
 			RequestId: new(uint64(6)), WatcherId: new(uint64(7)), Topic: []string{"persistent://a/b/c"}, TopicsHash: new("0a")}}},
 	{"WatchTopicUpdate", func(dst []byte) []byte { return AppendWatchTopicUpdate(dst, 7, []string{"n"}, []string{"d"}, "0a") },
