@@ -19,6 +19,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 )
@@ -118,13 +119,18 @@ func offIfNotPositive[T int | time.Duration](value T) T {
 	return value
 }
 
+// deliveryHeadroom is what the frame of a MESSAGE needs beside what its SEND had: a client takes no larger frame than that of
+// maxMessageSize and FramePadding. Within the padding, metadata do not count: the Go client's chunks are maxMessageSize long
+// without them.
+const deliveryHeadroom = 1 << 10
+
 func (o *Options) topics() topic.Options {
 	c := o.Config
 	options := topic.Options{
 		Keys:                          o.space(),
 		Log:                           o.Log,
 		MaxTxnOps:                     maxTxnOps,
-		MaxMessageSize:                c.MaxMessageSize,
+		MaxMessageSize:                c.MaxMessageSize + pulsarproto.FramePadding - deliveryHeadroom,
 		AllowAutoTopicCreation:        c.AllowAutoTopicCreation,
 		AllowAutoSubscriptionCreation: c.AllowAutoSubscriptionCreationEnabled,
 	}
