@@ -51,8 +51,8 @@ func (d Document) Set(name string, value any) error {
 	return nil
 }
 
-// decode reads the members that into knows.
-func (d Document) decode(into any) error {
+// Decode reads the members that into knows.
+func (d Document) Decode(into any) error {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return err
@@ -73,4 +73,15 @@ func (d Document) clone() Document {
 		return Document{}
 	}
 	return maps.Clone(d)
+}
+
+// Strings returns a member that maps text to text; an absent one is empty.
+func (d Document) Strings(name string) (map[string]string, error) {
+	strings := map[string]string{}
+	if value, ok := d[name]; ok {
+		if err := json.Unmarshal(value, &strings); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return strings, nil
 }

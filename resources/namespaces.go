@@ -14,11 +14,8 @@ func (r *Resources) Namespace(namespace string) *Policies {
 	return r.namespaces.get(name)
 }
 
-// NamespaceExists reports whether tenant/namespace exists and is not being deleted.
-func (r *Resources) NamespaceExists(namespace string) bool {
-	policies := r.Namespace(namespace)
-	return policies != nil && !policies.Deleted
-}
+// NamespaceExists reports whether tenant/namespace exists.
+func (r *Resources) NamespaceExists(namespace string) bool { return r.Namespace(namespace) != nil }
 
 // Namespaces lists the namespaces of a tenant, each with the tenant's name. Errors: ErrTenantNotFound.
 func (r *Resources) Namespaces(tenant string) ([]string, error) {

@@ -30,7 +30,6 @@ type Policies struct {
 	AllowAutoUpdateSchema       *bool                     `json:"is_allow_auto_update_schema"`
 	AutoTopicCreation           *AutoTopicCreation        `json:"autoTopicCreationOverride"`
 	AutoSubscriptionCreation    *AutoSubscriptionCreation `json:"autoSubscriptionCreationOverride"`
-	Deleted                     bool                      `json:"deleted"`
 	// Document is the whole stored object.
 	Document Document `json:"-"`
 }
@@ -128,7 +127,7 @@ func parsePolicies(value []byte) (*Policies, error) {
 // policies interprets a document.
 func (d Document) policies() (*Policies, error) {
 	p := &Policies{Document: d}
-	if err := d.decode(p); err != nil {
+	if err := d.Decode(p); err != nil {
 		return nil, &Error{Invalid, "policies: " + explain(err)}
 	}
 	return p, nil

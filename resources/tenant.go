@@ -14,7 +14,7 @@ func parseTenant(value []byte) (*Tenant, error) {
 		return nil, err
 	}
 	t := &Tenant{Document: document}
-	return t, document.decode(t)
+	return t, document.Decode(t)
 }
 
 // parseCluster reads a cluster, of which nothing is interpreted.

@@ -36,6 +36,16 @@ func split(s Schema) (key, value Schema, err error) {
 	return key, value, half(s.Properties, valueTypeProperty, valuePropertiesProperty, &value)
 }
 
+// KeyAndValue returns the two halves of a schema of type KeyValue. Errors: *InvalidError.
+func (s Schema) KeyAndValue() (key, value Schema, err error) { return split(s) }
+
+// JoinKeyValue makes the Data of a schema of type KeyValue from the definitions of its halves.
+func JoinKeyValue(key, value []byte) []byte {
+	data := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(key)+len(value)), uint32(len(key)))
+	data = binary.BigEndian.AppendUint32(append(data, key...), uint32(len(value)))
+	return append(data, value...)
+}
+
 func cutSized(data []byte) (sized, rest []byte, err error) {
 	if len(data) < 4 {
 		return nil, nil, &InvalidError{"Invalid schema definition data for KEY_VALUE schema: no length of key or value"}

@@ -154,7 +154,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions := s.options.topics()
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
-	topicOptions.Policies = s.topicPolicies
+	topicOptions.Policies, topicOptions.NamespaceExists = s.topicPolicies, s.namespaceExists
 	s.schemas = registry.New(s.schemaOptions())
 	topicOptions.Schemas = s.schemas
 	s.feed = topicfeed.New(s.store.Client(), space, log)
@@ -263,7 +263,7 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 func (s *Server) serveWeb(_, _ context.Context) error {
 	report := func() admin.Health { return health(s.group, s.store.Space().String()) }
 	s.http = &http.Server{
-		Handler:           s.operatorsOnly(admin.New(inspection{s.group}, report, s.metrics.handler(), s.options.Log)),
+		Handler:           s.paths(s.operatorsOnly(admin.New(inspection{s.group}, report, s.metrics.handler(), s.options.Log))),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,

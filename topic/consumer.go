@@ -27,6 +27,7 @@ type consumer struct {
 	bytesOut     uint64
 	autoConsume  bool // takes the schema of the topic
 
+	flowed   int64 // Unix ms of the last FLOW; 0: none
 	permits  int64 // in messages; below 0 by the rest of a batch
 	epoch    uint64
 	hasEpoch bool
@@ -42,7 +43,10 @@ var _ cnx.Consumer = (*consumer)(nil)
 
 // Flow implements cnx.Consumer.
 func (c *consumer) Flow(permits uint32) {
-	c.topic.post(func(bool) { c.permits += int64(permits) })
+	c.topic.post(func(bool) {
+		c.permits += int64(permits)
+		c.flowed = c.topic.options.Now().UnixMilli()
+	})
 }
 
 // Resume implements cnx.Consumer. The round behind the call delivers.

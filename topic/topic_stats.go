@@ -77,6 +77,7 @@ type SubscriptionStats struct {
 	TotalMsgExpired                    uint64            `json:"totalMsgExpired"`
 	NonContiguousDeletedMessagesRanges int               `json:"nonContiguousDeletedMessagesRanges"`
 	SubscriptionProperties             map[string]string `json:"subscriptionProperties"`
+	ConsumersAfterMarkDeletePosition   map[string]string `json:"consumersAfterMarkDeletePosition"` // always empty
 	Consumers                          []ConsumerStats   `json:"consumers"`
 }
 
@@ -97,6 +98,7 @@ type ConsumerStats struct {
 	Address                      string            `json:"address"`
 	ConnectedSince               string            `json:"connectedSince"`
 	ClientVersion                string            `json:"clientVersion"`
+	LastConsumedFlowTimestamp    int64             `json:"lastConsumedFlowTimestamp"` // Unix ms of the last FLOW
 }
 
 // TopicStats returns what a topic does; one that is not loaded is loaded.
@@ -150,7 +152,7 @@ func (s *subscription) stats() SubscriptionStats {
 	out := SubscriptionStats{
 		Type: "None", IsDurable: s.durable, MsgBacklog: s.backlog(), BacklogSize: s.backlogSize(), NonContiguousDeletedMessagesRanges: s.cursor.Holes(),
 		MsgOutCounter: s.messagesOut, BytesOutCounter: s.bytesOut,
-		SubscriptionProperties: map[string]string{}, Consumers: []ConsumerStats{},
+		SubscriptionProperties: map[string]string{}, ConsumersAfterMarkDeletePosition: map[string]string{}, Consumers: []ConsumerStats{},
 	}
 	out.MsgDelayed = uint64(len(s.delayed.entries))
 	out.MsgBacklogNoDelayed = out.MsgBacklog - min(out.MsgBacklog, out.MsgDelayed)
@@ -175,7 +177,7 @@ func (c *consumer) stats() ConsumerStats {
 	return ConsumerStats{
 		ConsumerName: c.name, AvailablePermits: c.permits, UnackedMessages: c.unackedMessages,
 		BlockedConsumerOnUnackedMsgs: c.overloaded, Metadata: map[string]string{},
-		MsgOutCounter: c.messagesOut, BytesOutCounter: c.bytesOut,
+		MsgOutCounter: c.messagesOut, BytesOutCounter: c.bytesOut, LastConsumedFlowTimestamp: c.flowed,
 		Address: peer.Address, ClientVersion: peer.ClientVersion, ConnectedSince: sinceText(c.since),
 	}
 }

@@ -157,3 +157,6 @@ func (n Name) TransactionInternal() bool {
 	base := n.Base().Local
 	return base == AssignTopic.Local || strings.HasPrefix(base, "__transaction_log_") || strings.HasPrefix(base, "__terminated_txn_state_")
 }
+
+// ValidPart reports whether text may be the name of a tenant, a namespace or a cluster.
+func ValidPart(text string) bool { return len(text) <= MaxBytes && part.MatchString(text) }

@@ -22,7 +22,7 @@ var rows = [][]string{
 	{"etcdstore"},
 	{"topic", "nonpersistent", "resources", "schema/registry", "topicfeed", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
 	{"coordinator", "participant/*"},
-	{"conn", "lookup", "admin", "terminatedtopic"},
+	{"conn", "lookup", "admin", "pulsaradmin", "terminatedtopic"},
 	{"server"},
 	{"cmd/pulsar-tc"},
 }
@@ -90,7 +90,7 @@ var bans = []struct {
 	{[]string{"coordinator"}, []string{"topic", "topic/...", "pulsarproto", "cnx"}, "it knows participants by its interface, and no wire"},
 	{[]string{"topic"}, []string{"coordinator", "coordinator/...", "txnlog", "txnlog/..."}, "a participant knows transactions by their open keys"},
 	{[]string{"conn"}, []string{"topic", "topic/...", "coordinator", "coordinator/..."}, "it declares the services it calls"},
-	{[]string{"topic", "resources", "schema/registry", "txnlog/*", "leader/*", "etcdstore", "coordinator", "participant/*", "conn", "lookup", "admin"}, []string{"conf"},
+	{[]string{"topic", "resources", "schema/registry", "txnlog/*", "leader/*", "etcdstore", "coordinator", "participant/*", "conn", "lookup", "admin", "pulsaradmin"}, []string{"conf"},
 		"only server and cmd see settings; the rest takes Options of its own"},
 	{[]string{"txn", "topicname", "pulsarproto", "keyspace", "cnx", "conn", "topic", "terminatedtopic", "coordinator", "preserver", "compaction", "txnlog", "lookup"},
 		[]string{"github.com/apache/pulsar-client-go/..."}, "the protocol is ours; the official client is for tests"},
