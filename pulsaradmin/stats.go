@@ -50,6 +50,9 @@ func (h *handler) getPartitionedStats(c *call, name topicname.Name) (any, error)
 	}
 	sum := partitionedStats{Metadata: partitionedTopic{partitions, properties}, Partitions: map[string]*topic.TopicStats{}}
 	sum.Publishers, sum.Subscriptions, sum.Replication = []topic.PublisherStats{}, map[string]topic.SubscriptionStats{}, map[string]struct{}{}
+	if sum.TopicCreationTimeStamp, err = h.Topics.Created(ctx, name); err != nil {
+		return nil, err
+	}
 	each := c.URL.Query().Get("perPartition") != "false"
 	err = h.eachPartition(ctx, name, func(one topicname.Name) error {
 		stats, err := h.Topics.TopicStats(ctx, one)
@@ -95,9 +98,6 @@ func add(sum, one *topic.TopicStats) {
 	sum.DeduplicationStatus = one.DeduplicationStatus
 	sum.Publishers = append(sum.Publishers, one.Publishers...)
 	sum.LastPublishTimeStamp = max(sum.LastPublishTimeStamp, one.LastPublishTimeStamp)
-	if sum.TopicCreationTimeStamp == 0 || one.TopicCreationTimeStamp < sum.TopicCreationTimeStamp {
-		sum.TopicCreationTimeStamp = one.TopicCreationTimeStamp
-	}
 	for name, subscription := range one.Subscriptions {
 		sum.Subscriptions[name] = added(sum.Subscriptions[name], subscription)
 	}

@@ -28,6 +28,7 @@ type Topics interface {
 	DeleteTopic(ctx context.Context, name topicname.Name, force bool) error
 	DeletePartitioned(ctx context.Context, name topicname.Name, force bool) error
 	Properties(ctx context.Context, name topicname.Name) (map[string]string, error)
+	Created(ctx context.Context, name topicname.Name) (unixMillis int64, err error)
 	UpdateProperties(ctx context.Context, name topicname.Name, set map[string]string, remove ...string) error
 	Unload(ctx context.Context, name topicname.Name) error
 	Terminate(ctx context.Context, name topicname.Name) (*pulsarproto.MessageIdData, error)

@@ -74,6 +74,13 @@ func (ts *Topics) Properties(ctx context.Context, name topicname.Name) (map[stri
 	return stored.attributes.Properties, err
 }
 
+// Created returns when a topic or a partitioned topic was made, Unix ms; 0 if an earlier version made it.
+// Errors: ErrTopicNotFound.
+func (ts *Topics) Created(ctx context.Context, name topicname.Name) (int64, error) {
+	stored, err := ts.attributes(ctx, name)
+	return stored.attributes.Created, err
+}
+
 // UpdateProperties sets properties of a topic or of a partitioned topic, and removes those of the given names.
 // Errors: ErrTopicNotFound, txn.ErrNotAllowed for too many bytes.
 func (ts *Topics) UpdateProperties(ctx context.Context, name topicname.Name, set map[string]string, remove ...string) error {

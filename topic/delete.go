@@ -14,12 +14,12 @@ const (
 	// removalOpsEach are the operations that the removal of one topic takes: its name, its owner, its tombstone. It compares
 	// as many.
 	removalOpsEach = 3
-	// removalOps are those of the removal of a partitioned topic beside those of its partitions.
-	removalOps = 2
+	// removalOps are those of the removal of a partitioned topic beside those of its partitions: its policies among them.
+	removalOps = 3
 )
 
-// DeleteTopic deletes a topic without partitions, or one partition. Without force nobody may be connected to it; with it clients
-// are disconnected. From the answer on the topic does not exist, and a topic of the same name that is made later is another one.
+// DeleteTopic deletes a topic without partitions and its policies, or one partition. Without force nobody may be connected to
+// it; with it clients are disconnected. From the answer on the topic does not exist, and a topic of the same name that is made later is another one.
 // Errors: ErrTopicNotFound, ErrTopicBusy, txn.ErrNotAllowed for a partitioned topic.
 //
 // Source: PersistentTopic.delete; subscriptions without consumers do not keep a topic.
@@ -222,6 +222,9 @@ func (t *Topic) connected() bool {
 func (ts *Topics) removeNames(ctx context.Context, found []doomed, r removal) (removed bool, err error) {
 	var compares []clientv3.Cmp
 	var then []clientv3.Op
+	if base := r.names[0].Base(); r.partitioned != nil || base == r.names[0] { // the policies of one partition are its topic's
+		then = append(then, clientv3.OpDelete(ts.options.Keys.Policies(base.Domain, base.Tenant, base.Namespace, base.Local)))
+	}
 	if r.partitioned != nil {
 		compares = append(compares, clientv3.Compare(clientv3.ModRevision(r.partitioned.key), "=", r.partitioned.revision))
 		then = append(then, clientv3.OpDelete(r.partitioned.key))
