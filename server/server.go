@@ -248,8 +248,8 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 		options.Authorizer = s.authorization
 	}
 	s.connections = conn.NewServer(options, conn.Services{
-		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent}, Lookup: where,
-		Schemas: &schemas{s.schemas, s.topics}, TopicFeed: s.feed,
+		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent, s.schemas}, Lookup: where,
+		Schemas: &schemas{s.schemas, s.topics, s.nonPersistent}, TopicFeed: s.feed,
 	})
 	s.onClose(s.drain)
 	for _, p := range []*port{s.ports.binary, s.ports.binaryTLS} {

@@ -18,6 +18,7 @@ type namedTopics struct {
 	conn.Topics
 	terminated    *terminatedtopic.Topics
 	nonPersistent *nonpersistent.Topics
+	schemas       topic.Schemas
 }
 
 // TopicsOfNamespace implements conn.Topics.
@@ -44,7 +45,7 @@ func (t *namedTopics) Produce(ctx context.Context, name topicname.Name, caller c
 	case terminatedtopic.Serves(name):
 		return nil, cnx.ProducerInfo{}, t.terminated.Produce(name, caller)
 	case name.Domain == topicname.NonPersistent:
-		return t.nonPersistent.Produce(ctx, name, cmd, client)
+		return t.produceNonPersistent(ctx, name, caller, cmd, client)
 	}
 	return t.Topics.Produce(ctx, name, caller, cmd, client)
 }
@@ -55,7 +56,7 @@ func (t *namedTopics) Subscribe(ctx context.Context, name topicname.Name, caller
 	case terminatedtopic.Serves(name):
 		return t.terminated.Subscribe(ctx, name, caller, cmd, client)
 	case name.Domain == topicname.NonPersistent:
-		return t.nonPersistent.Subscribe(ctx, name, cmd, client)
+		return t.subscribeNonPersistent(ctx, name, caller, cmd, client)
 	}
 	return t.Topics.Subscribe(ctx, name, caller, cmd, client)
 }

@@ -240,6 +240,10 @@ func (ts *Topics) removeNames(ctx context.Context, found []doomed, r removal) (r
 		then = append(then, clientv3.OpDelete(key), clientv3.OpDelete(owner),
 			clientv3.OpPut(ts.options.Keys.Deleted(d.id), d.name.String()))
 	}
+	if base := r.names[0].Base(); r.partitioned != nil || base == r.names[0] { // partitions share their schemas
+		schemas := ts.options.Keys.TopicSchemas(base.Tenant, base.Namespace, base.Local)
+		then = append(then, clientv3.OpDelete(schemas.Prefix(), clientv3.WithPrefix()))
+	}
 	result, err := ts.store.txn(ctx, compares, then, nil)
 	if err != nil {
 		return false, err

@@ -3,7 +3,6 @@ package topic
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -28,24 +27,6 @@ func (ts *Topics) producerSchema(ctx context.Context, name topicname.Name, calle
 		if _, err := ts.load(ctx, name, true); err != nil {
 			return nil, err
 		}
-	}
-	return ts.options.Schemas.ForProducer(ctx, name, s, caller.Role)
-}
-
-// AddSchema returns the version of s, which is stored if the topic does not have it. Type None is no schema here. Errors: ErrTopicNotFound, and those of
-// Schemas.ForProducer.
-//
-// Source: ServerCnx.handleGetOrCreateSchema.
-func (ts *Topics) AddSchema(ctx context.Context, name topicname.Name, caller cnx.Caller, s *pulsarproto.Schema) ([]byte, error) {
-	exists, err := ts.TopicExists(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if !exists {
-		return nil, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
-	}
-	if s.GetType() == pulsarproto.Schema_None {
-		s = nil
 	}
 	return ts.options.Schemas.ForProducer(ctx, name, s, caller.Role)
 }
