@@ -22,6 +22,7 @@ const javaClient = "Pulsar-Java"
 type consumer struct {
 	session *session
 	id      uint64
+	right   right              // nil: rights are not checked
 	cancel  context.CancelFunc // of the attaching
 	settled chan struct{}      // closed when the attaching has succeeded or failed
 
@@ -45,7 +46,7 @@ func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
 		return
 	}
-	c := r.addConsumer(cmd.GetConsumerId(), requestID)
+	c := r.addConsumer(cmd.GetConsumerId(), requestID, r.consumerRight(name, cmd.GetSubscription()))
 	if c == nil {
 		return
 	}
@@ -55,7 +56,7 @@ func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 }
 
 // addConsumer returns a new consumer, or answers the request by the one that has the id already.
-func (r request) addConsumer(id, requestID uint64) *consumer {
+func (r request) addConsumer(id, requestID uint64, right right) *consumer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.consumers[id]; c != nil {
@@ -66,7 +67,7 @@ func (r request) addConsumer(id, requestID uint64) *consumer {
 		}
 		return nil
 	}
-	c := &consumer{session: r.session, id: id, settled: make(chan struct{})}
+	c := &consumer{session: r.session, id: id, right: right, settled: make(chan struct{})}
 	if r.consumers == nil {
 		r.consumers = make(map[uint64]*consumer)
 	}
@@ -91,7 +92,7 @@ func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname
 }
 
 func (r request) openConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) (Consumer, error) {
-	if err := r.mayConsume(ctx, name, cmd.GetSubscription()); err != nil {
+	if err := c.right.check(ctx); err != nil {
 		return nil, err
 	}
 	return r.services.Topics.Subscribe(ctx, name, r.caller, cmd, c)
@@ -235,7 +236,10 @@ func (c *consumer) ReachedEndOfTopic() {
 }
 
 // Disconnect implements ConsumerClient.
-func (c *consumer) Disconnect() {
+func (c *consumer) Disconnect() { c.disconnect() }
+
+// disconnect makes the client look up again and returns what was attached, which somebody has to close; nil: nothing.
+func (c *consumer) disconnect() Consumer {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +251,9 @@ func (c *consumer) Disconnect() {
 		delete(s.consumers, c.id)
 		s.out.detachConsumer(c)
 		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseConsumer(b, c.id) })
+		return c.topic
 	}
+	return nil
 }
 
 // Alive implements ConsumerClient.

@@ -24,6 +24,7 @@ type producer struct {
 	request request // of the attaching, and its id
 	asked   uint64
 	id      uint64
+	right   right              // nil: rights are not checked
 	cancel  context.CancelFunc // of the attaching
 	settled chan struct{}      // closed when the attaching has succeeded or failed
 
@@ -50,7 +51,7 @@ func (r request) produce(cmd *pulsarproto.CommandProducer) {
 		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
 		return
 	}
-	p := r.addProducer(cmd.GetProducerId(), requestID)
+	p := r.addProducer(cmd.GetProducerId(), requestID, r.producerRight(name, cmd.GetInitialSubscriptionName()))
 	if p == nil {
 		return
 	}
@@ -60,7 +61,7 @@ func (r request) produce(cmd *pulsarproto.CommandProducer) {
 }
 
 // addProducer returns a new producer, or answers the request by the one that has the id already.
-func (r request) addProducer(id, requestID uint64) *producer {
+func (r request) addProducer(id, requestID uint64, right right) *producer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.producers[id]; p != nil {
@@ -71,7 +72,7 @@ func (r request) addProducer(id, requestID uint64) *producer {
 		}
 		return nil
 	}
-	p := &producer{session: r.session, request: r, asked: requestID, id: id, settled: make(chan struct{})}
+	p := &producer{session: r.session, request: r, asked: requestID, id: id, right: right, settled: make(chan struct{})}
 	if r.producers == nil {
 		r.producers = make(map[uint64]*producer)
 	}
@@ -107,17 +108,9 @@ func (r request) attachProducer(ctx context.Context, p *producer, name topicname
 	}
 }
 
-// openProducer asks the topic. A producer that brings a subscription along needs the right to that, too.
-//
-// Source: ServerCnx.handleProducer, initial_subscription_name.
 func (r request) openProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) (Producer, ProducerInfo, error) {
-	if err := r.mayProduce(ctx, name); err != nil {
+	if err := p.right.check(ctx); err != nil {
 		return nil, ProducerInfo{}, err
-	}
-	if subscription := cmd.GetInitialSubscriptionName(); subscription != "" {
-		if err := r.mayConsume(ctx, name, subscription); err != nil {
-			return nil, ProducerInfo{}, err
-		}
 	}
 	return r.services.Topics.Produce(ctx, name, r.caller, cmd, p)
 }
@@ -266,7 +259,10 @@ func (p *producer) SendError(sequenceID uint64, err error) {
 }
 
 // Disconnect implements ProducerClient.
-func (p *producer) Disconnect() {
+func (p *producer) Disconnect() { p.disconnect() }
+
+// disconnect makes the client look up again and returns what was attached, which somebody has to close; nil: nothing.
+func (p *producer) disconnect() Producer {
 	s := p.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +275,9 @@ func (p *producer) Disconnect() {
 		s.noteDropped(p.id)
 		s.out.detachProducer(p)
 		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseProducer(b, p.id) })
+		return p.topic
 	}
+	return nil
 }
 
 // Alive implements ProducerClient.

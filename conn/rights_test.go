@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -336,5 +337,71 @@ func TestEndOnParticipantHidesTransactions(t *testing.T) {
 		if want := (&txn.NotFoundError{ID: txn.ID{Least: 5}}).Error(); answer.GetMessage() != want {
 			t.Errorf("text %q, want %q", answer.GetMessage(), want)
 		}
+	})
+}
+
+// revocable is houseRules, until it is told that nobody may do anything any more, or that the rights cannot be read.
+type revocable struct {
+	houseRules
+	verdict atomic.Pointer[error]
+}
+
+func (r *revocable) Produce(ctx context.Context, caller Caller, name topicname.Name) error {
+	if verdict := r.verdict.Load(); verdict != nil {
+		return *verdict
+	}
+	return r.houseRules.Produce(ctx, caller, name)
+}
+
+func (r *revocable) Consume(ctx context.Context, caller Caller, name topicname.Name, subscription string) error {
+	if verdict := r.verdict.Load(); verdict != nil {
+		return *verdict
+	}
+	return r.houseRules.Consume(ctx, caller, name, subscription)
+}
+
+// Who loses a right is disconnected at once, those being attached included, and closed once; others stay.
+func TestCheckRights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := &revocable{}
+		b := newBench(t, Options{Authenticator: nameTags{}, Authorizer: rules})
+		release := make(chan struct{})
+		writer, reader, late := b.peerOf(t, "writer"), b.peerOf(t, "reader"), b.peerOf(t, "reader")
+		writer.send(producerCommand(1, 7, "t"))
+		writer.want(pulsarproto.BaseCommand_PRODUCER_SUCCESS)
+		reader.send(subscribeCommand(1, 8, "t"))
+		reader.want(pulsarproto.BaseCommand_SUCCESS)
+		b.topics.subscribe = func(_ context.Context, client ConsumerClient) (Consumer, error) {
+			<-release
+			return b.topics.newConsumer(client), nil
+		}
+		late.send(subscribeCommand(1, 9, "t"))
+		synctest.Wait()
+
+		b.CheckRights(t.Context())
+		away := error(&requestError{pulsarproto.ServerError_ServiceNotReady, "away"})
+		rules.verdict.Store(&away)
+		b.CheckRights(t.Context())
+		writer.alive()
+		reader.alive()
+
+		lost := error(denial{})
+		rules.verdict.Store(&lost)
+		b.CheckRights(t.Context())
+		b.CheckRights(t.Context())
+		close(release)
+		if closed := writer.want(pulsarproto.BaseCommand_CLOSE_PRODUCER).GetCloseProducer(); closed.GetProducerId() != 7 {
+			t.Errorf("closed %v", closed)
+		}
+		if closed := reader.want(pulsarproto.BaseCommand_CLOSE_CONSUMER).GetCloseConsumer(); closed.GetConsumerId() != 8 {
+			t.Errorf("closed %v", closed)
+		}
+		late.wantError(1, pulsarproto.ServerError_ServiceNotReady)
+		synctest.Wait()
+		if b.topics.producer(0).closed() != 1 || read(&b.topics.consumer(0).mu, &b.topics.consumer(0).closes) != 1 || read(&b.topics.consumer(1).mu, &b.topics.consumer(1).closes) != 1 {
+			t.Error("not closed, or more than once")
+		}
+		writer.send(producerCommand(2, 7, "t"))
+		writer.wantError(2, pulsarproto.ServerError_AuthorizationError)
 	})
 }

@@ -23,6 +23,8 @@ type Options struct {
 	Log     zerolog.Logger
 	// Cluster is the name of this cluster, which exists from the start.
 	Cluster string
+	// Changed, if set, is called after a tenant or the policies of a namespace have changed. It must not block.
+	Changed func()
 	// StoreTimeout bounds one change with its repeats. Default 10 s.
 	StoreTimeout time.Duration
 }
@@ -50,6 +52,9 @@ func Open(ctx context.Context, options Options) (*Resources, error) {
 		namespaces: newTable(options.Keys.AllNamespacesPrefix(), parsePolicies),
 		topics:     newTable(options.Keys.PoliciesPrefix(), parsePolicies),
 		clusters:   newTable(options.Keys.ClusterPrefix(), parseCluster),
+	}
+	if options.Changed != nil {
+		r.tenants.changed, r.namespaces.changed = options.Changed, options.Changed
 	}
 	if err := r.makeBuiltIn(ctx); err != nil {
 		return nil, fmt.Errorf("make tenants and namespaces: %w", err)

@@ -18,6 +18,8 @@ import (
 type table[V any] struct {
 	prefix string
 	parse  func(value []byte) (*V, error)
+	// changed is called, without mu, after entries have.
+	changed func()
 
 	mu      sync.RWMutex
 	entries map[string]entry[V] // by what follows prefix in the key
@@ -32,7 +34,7 @@ type entry[V any] struct {
 }
 
 func newTable[V any](prefix string, parse func([]byte) (*V, error)) *table[V] {
-	return &table[V]{prefix: prefix, parse: parse, entries: map[string]entry[V]{}}
+	return &table[V]{prefix: prefix, parse: parse, changed: func() {}, entries: map[string]entry[V]{}}
 }
 
 // get returns a value; nil if there is none. It is shared and never changed.
@@ -58,6 +60,7 @@ func (t *table[V]) names(below string) []string {
 
 // wrote takes over what this process wrote, unless the watch has told of it. value is nil for a deletion.
 func (t *table[V]) wrote(name string, value *V, revision int64) {
+	defer t.changed()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if revision > t.watched && revision > t.entries[name].revision {
@@ -67,6 +70,7 @@ func (t *table[V]) wrote(name string, value *V, revision int64) {
 
 // saw takes over what the watch tells of. value is nil for a deletion.
 func (t *table[V]) saw(name string, value *V, revision int64) {
+	defer t.changed()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.watched = revision
@@ -93,6 +97,7 @@ func (t *table[V]) load(ctx context.Context, kv clientv3.KV) (revision int64, er
 		}
 		fresh[strings.TrimPrefix(string(pair.Key), t.prefix)] = entry[V]{value, pair.ModRevision}
 	}
+	defer t.changed()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, e := range t.entries {

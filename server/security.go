@@ -93,6 +93,26 @@ func (s *Server) openRights(context.Context, context.Context) error {
 	return nil
 }
 
+// rightsChanged notes that somebody may have lost a right.
+func (s *Server) rightsChanged() {
+	select {
+	case s.newRights <- struct{}{}:
+	default:
+	}
+}
+
+// followRights disconnects producers and consumers that have lost their right, until run is done.
+func (s *Server) followRights(run context.Context) {
+	for {
+		select {
+		case <-s.newRights:
+			s.connections.CheckRights(run)
+		case <-run.Done():
+			return
+		}
+	}
+}
+
 // operatorsOnly guards the pages of this product: transactions are for super users (TC-27), metrics for whoever the settings
 // say, health for everybody.
 func (s *Server) operatorsOnly(next http.Handler) http.Handler {

@@ -351,3 +351,26 @@ func TestSecurityFaults(t *testing.T) {
 		}
 	}
 }
+
+// A role that loses its right loses its producers, too.
+func TestRevokedRight(t *testing.T) {
+	f := newFortress(t)
+	p := f.rawPeer(t, "writer")
+	p.ask(&pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_PRODUCER.Enum(), Producer: &pulsarproto.CommandProducer{
+		RequestId: proto.Uint64(1), ProducerId: proto.Uint64(5), Topic: proto.String("t"),
+	}}, pulsarproto.BaseCommand_PRODUCER_SUCCESS)
+	err := f.resources.UpdateNamespace(t.Context(), "public/default", func(d resources.Document) error {
+		return d.Set("auth_policies", nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame, err := p.frames.ReadFrame()
+	command := new(pulsarproto.BaseCommand)
+	if err == nil {
+		err = pulsarproto.DecodeCommand(command, frame.Command)
+	}
+	if err != nil || command.GetCloseProducer().GetProducerId() != 5 {
+		t.Errorf("got %v, %v, want CLOSE_PRODUCER", command, err)
+	}
+}

@@ -53,6 +53,7 @@ type Server struct {
 	certificates   *certificate.Store        // nil: TLS is off
 	authentication *authentication.Service   // nil: off
 	authorization  *authorization.Authorizer // nil: off
+	newRights      chan struct{}             // something may have changed what roles may do
 	ports          ports
 	http           *http.Server
 	failed         chan error
@@ -64,7 +65,7 @@ type Server struct {
 // Start opens the ports and the store and returns when every coordinator serves, or after loadWait when some still load:
 // health and the log say why. ctx bounds the start only.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{options: options, failed: make(chan error, 1)}
+	s := &Server{options: options, failed: make(chan error, 1), newRights: make(chan struct{}, 1)}
 	run, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	for _, part := range []func(context.Context, context.Context) error{
@@ -126,7 +127,8 @@ func (s *Server) openStore(ctx, run context.Context) error {
 // openResources reads tenants, namespaces and policies, which topics and permissions rest on.
 func (s *Server) openResources(ctx, _ context.Context) error {
 	opened, err := resources.Open(ctx, resources.Options{
-		KV: s.kv, Watcher: s.store.Client(), Keys: s.options.space(), Log: s.options.Log, Cluster: s.options.Config.ClusterName,
+		Changed: s.rightsChanged,
+		KV:      s.kv, Watcher: s.store.Client(), Keys: s.options.space(), Log: s.options.Log, Cluster: s.options.Config.ClusterName,
 	})
 	if err != nil {
 		return err
@@ -233,7 +235,7 @@ func (c leaderClient) Get(ctx context.Context, key string, opts ...clientv3.OpOp
 
 func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
 
-func (s *Server) serveBinary(_, _ context.Context) error {
+func (s *Server) serveBinary(_, run context.Context) error {
 	where, err := lookup.New(lookup.Options{
 		ServiceURL: s.ServiceURL(), ServiceURLTLS: s.ServiceURLTLS(), ProxyThroughServiceURL: true, NamespaceExists: s.namespaceExists,
 	})
@@ -252,6 +254,9 @@ func (s *Server) serveBinary(_, _ context.Context) error {
 		Schemas: &schemas{s.schemas, s.topics, s.nonPersistent}, TopicFeed: s.feed,
 	})
 	s.onClose(s.drain)
+	if s.authorization != nil {
+		s.tasks.Go(func() { s.followRights(run) })
+	}
 	for _, p := range []*port{s.ports.binary, s.ports.binaryTLS} {
 		if p != nil {
 			s.serve(p.url, func() error { return s.connections.Serve(p) }, conn.ErrClosed)
