@@ -30,6 +30,8 @@ type Consumer interface {
 	Unsubscribe(force bool, done func(error))
 	// LastMessageID answers GET_LAST_MESSAGE_ID: the last position that can really be delivered.
 	LastMessageID(done func(last, markDelete *pulsarproto.MessageIdData, err error))
+	// Stats answers CONSUMER_STATS, without its request id.
+	Stats(done func(*pulsarproto.CommandConsumerStatsResponse, error))
 	// Resume is called once when the connection's write queue has drained after ConsumerClient.Full was true, from the
 	// connection's writer: beside the other methods, possibly after Close.
 	Resume()

@@ -116,6 +116,20 @@ func TestSubscribe(t *testing.T) {
 			t.Errorf("last message id %v", last)
 		}
 
+		stats := func(requestID, consumerID uint64) *pulsarproto.CommandConsumerStatsResponse {
+			p.send(&pulsarproto.BaseCommand{
+				Type:          pulsarproto.BaseCommand_CONSUMER_STATS.Enum(),
+				ConsumerStats: &pulsarproto.CommandConsumerStats{RequestId: &requestID, ConsumerId: &consumerID},
+			})
+			return p.want(pulsarproto.BaseCommand_CONSUMER_STATS_RESPONSE).GetConsumerStatsResponse()
+		}
+		if got := stats(41, 1); got.GetRequestId() != 41 || got.GetMsgBacklog() != 3 || got.ErrorCode != nil {
+			t.Errorf("stats %v", got)
+		}
+		if got := stats(42, 99); got.GetRequestId() != 42 || got.GetErrorCode() != pulsarproto.ServerError_ConsumerNotFound || got.GetErrorMessage() == "" {
+			t.Errorf("stats of an unknown consumer %v", got)
+		}
+
 		command := unsubscribeCommand(5, 1)
 		command.Unsubscribe.Force = proto.Bool(true)
 		p.send(command)

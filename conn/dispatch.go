@@ -84,6 +84,8 @@ func (r request) serve(command *pulsarproto.BaseCommand) {
 		r.seek(command.GetSeek())
 	case pulsarproto.BaseCommand_GET_LAST_MESSAGE_ID:
 		r.getLastMessageID(command.GetGetLastMessageId())
+	case pulsarproto.BaseCommand_CONSUMER_STATS:
+		r.consumerStats(command.GetConsumerStats())
 	case pulsarproto.BaseCommand_GET_TOPICS_OF_NAMESPACE:
 		r.getTopicsOfNamespace(command.GetGetTopicsOfNamespace())
 	case pulsarproto.BaseCommand_WATCH_TOPIC_LIST:
@@ -141,8 +143,6 @@ func (r request) unsupported(command *pulsarproto.BaseCommand) {
 
 func unsupportedRequestID(command *pulsarproto.BaseCommand) uint64 {
 	switch command.GetType() {
-	case pulsarproto.BaseCommand_CONSUMER_STATS:
-		return command.GetConsumerStats().GetRequestId()
 	case pulsarproto.BaseCommand_SCALABLE_TOPIC_SUBSCRIBE:
 		return command.GetScalableTopicSubscribe().GetRequestId()
 	}

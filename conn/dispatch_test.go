@@ -17,10 +17,6 @@ func TestUnsupported(t *testing.T) {
 		p := b.connectedPeer(t)
 		for i, command := range []*pulsarproto.BaseCommand{
 			{
-				Type:          pulsarproto.BaseCommand_CONSUMER_STATS.Enum(),
-				ConsumerStats: &pulsarproto.CommandConsumerStats{RequestId: proto.Uint64(11), ConsumerId: proto.Uint64(1)},
-			},
-			{
 				Type: pulsarproto.BaseCommand_SCALABLE_TOPIC_SUBSCRIBE.Enum(),
 				ScalableTopicSubscribe: &pulsarproto.CommandScalableTopicSubscribe{RequestId: proto.Uint64(12),
 					Topic: proto.String("t"), Subscription: proto.String("s"), ConsumerName: proto.String("c"),
@@ -28,7 +24,7 @@ func TestUnsupported(t *testing.T) {
 			},
 		} {
 			p.send(command)
-			text := p.wantError(uint64(11+i), pulsarproto.ServerError_NotAllowedError)
+			text := p.wantError(uint64(12+i), pulsarproto.ServerError_NotAllowedError)
 			if !strings.HasPrefix(text, command.GetType().String()+" ") {
 				t.Errorf("text %q does not name %s", text, command.GetType())
 			}

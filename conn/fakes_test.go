@@ -261,6 +261,10 @@ func (c *fakeConsumer) LastMessageID(done func(last, markDelete *pulsarproto.Mes
 		&pulsarproto.MessageIdData{LedgerId: proto.Uint64(5), EntryId: proto.Uint64(3)}, nil)
 }
 
+func (c *fakeConsumer) Stats(done func(*pulsarproto.CommandConsumerStatsResponse, error)) {
+	done(&pulsarproto.CommandConsumerStatsResponse{MsgBacklog: proto.Uint64(3)}, nil)
+}
+
 func (c *fakeConsumer) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

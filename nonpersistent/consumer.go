@@ -162,6 +162,17 @@ func (c *consumer) LastMessageID(done func(last, markDelete *pulsarproto.Message
 	done(none, none, nil)
 }
 
+// Stats implements cnx.Consumer. Nothing waits or is unacknowledged here.
+func (c *consumer) Stats(done func(*pulsarproto.CommandConsumerStatsResponse, error)) {
+	unlock := c.lock()
+	stats := &pulsarproto.CommandConsumerStatsResponse{
+		ConsumerName: &c.name, AvailablePermits: new(uint64(max(0, c.permits))), Address: new(c.client.Peer().Address),
+		Type: new(c.subscription.kind.String()), UnackedMessages: new(uint64(0)), MsgBacklog: new(uint64(0)),
+	}
+	unlock()
+	done(stats, nil)
+}
+
 // Close implements cnx.Consumer.
 func (c *consumer) Close() {
 	unlock := c.lock()

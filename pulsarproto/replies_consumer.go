@@ -77,6 +77,16 @@ func AppendCloseConsumer(dst []byte, consumerID uint64) []byte {
 	return appendClose(dst, BaseCommand_CLOSE_CONSUMER, consumerID)
 }
 
+// AppendConsumerStats appends CONSUMER_STATS_RESPONSE.
+func AppendConsumerStats(dst []byte, stats *CommandConsumerStatsResponse) []byte {
+	return appendReply(dst, &BaseCommand{Type: BaseCommand_CONSUMER_STATS_RESPONSE.Enum(), ConsumerStatsResponse: stats})
+}
+
+// AppendConsumerStatsError appends a CONSUMER_STATS_RESPONSE with an error.
+func AppendConsumerStatsError(dst []byte, requestID uint64, code ServerError, text string) []byte {
+	return AppendConsumerStats(dst, &CommandConsumerStatsResponse{RequestId: &requestID, ErrorCode: &code, ErrorMessage: &text})
+}
+
 // AppendGetLastMessageIdResponse appends GET_LAST_MESSAGE_ID_RESPONSE. last has entry 2^64-1 if nothing can be delivered;
 // markDelete is the subscription's position, which the Go client compares with.
 func AppendGetLastMessageIdResponse(dst []byte, requestID uint64, last, markDelete *MessageIdData) []byte {

@@ -224,6 +224,16 @@ func (c *consumer) LastMessageID(done func(last, markDelete *pulsarproto.Message
 	done(messageID(newest), messageID(mark), nil)
 }
 
+// Stats implements cnx.Consumer. What waits for a consumer is not counted here.
+func (c *consumer) Stats(done func(*pulsarproto.CommandConsumerStatsResponse, error)) {
+	t := c.topic
+	t.mu.Lock()
+	permits := uint64(max(0, c.permits))
+	t.mu.Unlock()
+	address := c.client.Peer().Address
+	done(&pulsarproto.CommandConsumerStatsResponse{AvailablePermits: &permits, Address: &address}, nil)
+}
+
 // messageID returns the id of the message at place; 0 is none, -1:-1.
 func messageID(place uint64) *pulsarproto.MessageIdData {
 	l, none := uint64(ledger), int32(-1)

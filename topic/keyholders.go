@@ -46,10 +46,16 @@ func (h *keyHolders) pend(p ledger.Position, key waitKey, c *consumer) bool {
 	return true
 }
 
-// found adds an entry that a transaction holds and that nobody had since the load.
+// found adds an entry of which a transaction holds all or a part, unless the consumer that has the key has the rest of it.
+// Otherwise nobody had it since the load.
 func (h *keyHolders) found(p ledger.Position, key waitKey) {
+	holder := h.keys[key]
+	if holder.by != nil {
+		if _, has := holder.by.unacked[p]; has {
+			return
+		}
+	}
 	if h.pend(p, key, nil) {
-		holder := h.keys[key]
 		holder.entries++
 		holder.left++
 		h.keys[key] = holder
