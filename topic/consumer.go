@@ -23,9 +23,9 @@ type consumer struct {
 	attached     bool
 	toldEnd      bool  // that a terminated topic has nothing more
 	since        int64 // Unix ms
-	messagesOut  uint64
-	bytesOut     uint64
-	autoConsume  bool // takes the schema of the topic
+	out          meter
+	repeated     meter // of out, what was delivered before
+	autoConsume  bool  // takes the schema of the topic
 
 	flowed   int64 // Unix ms of the last FLOW; 0: none
 	permits  int64 // in messages; below 0 by the rest of a batch

@@ -49,12 +49,13 @@ func (c *consumer) deliver(e *ledger.Entry, key waitKey, indexes ledger.Bits) {
 		d.RedeliveryCount = s.redelivered[e.Position]
 		c.gave(e, key, indexes)
 	}
-	c.messagesOut += uint64(e.NumMessages)
-	c.bytesOut += uint64(len(e.Payload))
-	s.messagesOut += uint64(e.NumMessages)
-	s.bytesOut += uint64(len(e.Payload))
-	c.topic.counts.delivered += uint64(e.NumMessages)
-	c.topic.counts.bytesOut += uint64(len(e.Payload))
+	for _, out := range [...]*meter{&c.out, &s.out, &c.topic.out} {
+		out.add(e.NumMessages, len(e.Payload))
+	}
+	if d.RedeliveryCount > 0 {
+		c.repeated.add(e.NumMessages, len(e.Payload))
+		s.repeated.add(e.NumMessages, len(e.Payload))
+	}
 	c.client.Message(d)
 }
 

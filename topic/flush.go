@@ -206,7 +206,8 @@ func (t *Topic) applied(g *group) {
 		t.counts.published = int64(draft.block.Written)
 		for i := range entries {
 			t.cache.add(entries[i])
-			t.counts.stored(&entries[i])
+			t.in.add(entries[i].NumMessages, len(entries[i].Payload))
+			draft.sends[i].producer.in.add(entries[i].NumMessages, len(entries[i].Payload))
 		}
 		t.next += uint64(len(entries))
 		if draft.inTxn {

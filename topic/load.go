@@ -66,6 +66,7 @@ func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64
 		aborting: make(map[txn.ID]*abortion), unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
 		producers: make(map[string]*producer), subscriptions: make(map[string]*subscription), creating: make(map[string]bool),
 	}
+	t.measured = ts.options.Now()
 	t.hash = t.participant().Hash()
 	t.ctx, t.cancel = context.WithCancel(ts.ctx)
 	t.settle = t.round

@@ -2,6 +2,7 @@ package topic
 
 import (
 	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -14,8 +15,10 @@ type producer struct {
 	caller   cnx.Caller
 	client   cnx.ProducerClient
 	attached bool
+	mode     pulsarproto.ProducerAccessMode
 	broken   bool  // nothing of it is written any more: it was fenced, or a send was refused that its client repeats
 	since    int64 // Unix ms
+	in       meter
 
 	// stored is what open transactions had of this name when the producer attached: what comes again up to there is a
 	// repeat behind a reconnect. Later sends are not compared, because an application may set sequence ids as it likes.

@@ -4,26 +4,15 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 )
 
 // counts are what a topic counted since it was loaded.
 type counts struct {
 	names     uint64 // producer names made
-	messages  uint64
-	bytes     uint64
-	delivered uint64
-	bytesOut  uint64
-	published int64 // Unix ms, of the last entry
+	published int64  // Unix ms, of the last entry
 	committed uint64
 	aborted   uint64
 	late      uint64
-}
-
-func (c *counts) stored(e *ledger.Entry) {
-	c.messages += uint64(e.NumMessages)
-	c.bytes += uint64(len(e.Payload))
 }
 
 // Stats tells what a loaded topic does. Counters start at its load.
@@ -87,8 +76,8 @@ func (ts *Topics) Stats(ctx context.Context) []Stats {
 func (t *Topic) stats() Stats {
 	s := Stats{
 		Topic: t.fullName, Producers: len(t.producers), Subscriptions: len(t.subscriptions),
-		MessagesIn: t.counts.messages, BytesIn: t.counts.bytes, MessagesOut: t.counts.delivered,
-		BytesOut: t.counts.bytesOut, StorageSize: t.storageSize(), BacklogSize: t.backlogSize(),
+		MessagesIn: t.in.messages, BytesIn: t.in.bytes, MessagesOut: t.out.messages,
+		BytesOut: t.out.bytes, StorageSize: t.storageSize(), BacklogSize: t.backlogSize(),
 		TransactionsCommitted: t.counts.committed, TransactionsAborted: t.counts.aborted, TransactionsOpen: t.buffer.Len(),
 		LateSends: t.counts.late, MaxReadPosition: t.maxRead().String(),
 	}
@@ -107,7 +96,7 @@ func (t *Topic) stats() Stats {
 }
 
 func (s *subscription) counts() SubscriptionCounts {
-	c := SubscriptionCounts{Name: s.name, Consumers: len(s.consumers), Backlog: s.backlog(), MessagesOut: s.messagesOut, BytesOut: s.bytesOut}
+	c := SubscriptionCounts{Name: s.name, Consumers: len(s.consumers), Backlog: s.backlog(), MessagesOut: s.out.messages, BytesOut: s.out.bytes}
 	for _, consumer := range s.consumers {
 		c.UnackedMessages += consumer.unackedMessages
 	}

@@ -59,7 +59,7 @@ type subscription struct {
 	sizes       map[ledger.Position]int    // of batches that were delivered
 	sizesLimit  int
 
-	messagesOut, bytesOut uint64
+	out, repeated meter // as those of its consumers
 
 	ahead   page // entries read from the store
 	reading bool

@@ -66,6 +66,8 @@ type Topic struct {
 	lastVisible lastVisible
 	trim        trimmer
 	counts      counts
+	in, out     meter
+	measured    time.Time // when rates were
 	idleSince   time.Time // nobody used it when that was looked at; zero: it is in use
 	removing    bool      // it is being deleted and takes no more clients
 	deleting    bool      // it is inactive, and whether it can be deleted is being found out

@@ -10,7 +10,7 @@ import (
 )
 
 // TopicStats is what Pulsar's admin API shows of one topic, under its names. Counters start at the load of the topic. Rates are
-// per second, over the last full interval of RateInterval.
+// per second, over the last half minute or longer that was measured.
 //
 // Source: org.apache.pulsar.common.policies.data.stats.TopicStatsImpl.
 type TopicStats struct {
@@ -118,7 +118,9 @@ func (ts *Topics) TopicStats(ctx context.Context, name topicname.Name) (*TopicSt
 
 func (t *Topic) topicStats() *TopicStats {
 	s := &TopicStats{
-		BytesInCounter: t.counts.bytes, MsgInCounter: t.counts.messages, BytesOutCounter: t.counts.bytesOut, MsgOutCounter: t.counts.delivered,
+		BytesInCounter: t.in.bytes, MsgInCounter: t.in.messages, BytesOutCounter: t.out.bytes, MsgOutCounter: t.out.messages,
+		MsgRateIn: t.in.messageRate, MsgThroughputIn: t.in.byteRate, MsgRateOut: t.out.messageRate, MsgThroughputOut: t.out.byteRate,
+		AverageMsgSize: t.in.average(), WaitingPublishers: len(t.waiting),
 		OngoingTxnCount: t.buffer.Len(), AbortedTxnCount: t.counts.aborted, CommittedTxnCount: t.counts.committed,
 		Publishers: []PublisherStats{}, Subscriptions: make(map[string]SubscriptionStats), Replication: map[string]struct{}{},
 		StorageSize: t.storageSize(), BacklogSize: t.backlogSize(),
@@ -126,9 +128,6 @@ func (t *Topic) topicStats() *TopicStats {
 	}
 	if t.options.Policies(t.name).Deduplication {
 		s.DeduplicationStatus = "Enabled"
-	}
-	if s.MsgInCounter > 0 {
-		s.AverageMsgSize = float64(s.BytesInCounter) / float64(s.MsgInCounter)
 	}
 	for _, p := range t.producers {
 		s.Publishers = append(s.Publishers, p.stats())
@@ -143,7 +142,8 @@ func (t *Topic) topicStats() *TopicStats {
 func (p *producer) stats() PublisherStats {
 	peer := p.client.Peer()
 	return PublisherStats{
-		AccessMode: "Shared", ProducerID: p.id, ProducerName: p.name, Metadata: map[string]string{},
+		AccessMode: p.mode.String(), MsgRateIn: p.in.messageRate, MsgThroughputIn: p.in.byteRate, AverageMsgSize: p.in.average(),
+		ProducerID: p.id, ProducerName: p.name, Metadata: map[string]string{},
 		Address: peer.Address, ClientVersion: peer.ClientVersion, ConnectedSince: sinceText(p.since),
 	}
 }
@@ -151,7 +151,8 @@ func (p *producer) stats() PublisherStats {
 func (s *subscription) stats() SubscriptionStats {
 	out := SubscriptionStats{
 		Type: "None", IsDurable: s.durable, MsgBacklog: s.backlog(), BacklogSize: s.backlogSize(), NonContiguousDeletedMessagesRanges: s.cursor.Holes(),
-		MsgOutCounter: s.messagesOut, BytesOutCounter: s.bytesOut,
+		MsgOutCounter: s.out.messages, BytesOutCounter: s.out.bytes, MsgRateOut: s.out.messageRate, MsgThroughputOut: s.out.byteRate,
+		MsgRateRedeliver:       s.repeated.messageRate,
 		SubscriptionProperties: map[string]string{}, ConsumersAfterMarkDeletePosition: map[string]string{}, Consumers: []ConsumerStats{},
 	}
 	out.MsgDelayed = uint64(len(s.delayed.entries))
@@ -177,7 +178,8 @@ func (c *consumer) stats() ConsumerStats {
 	return ConsumerStats{
 		ConsumerName: c.name, AvailablePermits: c.permits, UnackedMessages: c.unackedMessages,
 		BlockedConsumerOnUnackedMsgs: c.overloaded, Metadata: map[string]string{},
-		MsgOutCounter: c.messagesOut, BytesOutCounter: c.bytesOut, LastConsumedFlowTimestamp: c.flowed,
+		MsgOutCounter: c.out.messages, BytesOutCounter: c.out.bytes, MsgRateOut: c.out.messageRate, MsgThroughputOut: c.out.byteRate,
+		MsgRateRedeliver: c.repeated.messageRate, LastConsumedFlowTimestamp: c.flowed,
 		Address: peer.Address, ClientVersion: peer.ClientVersion, ConnectedSince: sinceText(c.since),
 	}
 }

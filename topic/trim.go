@@ -48,6 +48,7 @@ func (t *Topic) tick() {
 	}
 	t.tendNames()
 	now, policies := t.options.Now(), t.options.Policies(t.name)
+	t.measure(now)
 	t.checkBacklog(now, &policies)
 	t.expire(now, &policies)
 	t.expireSubscriptions(now, &policies)
