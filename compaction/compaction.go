@@ -1,54 +1,162 @@
-// Package compaction decides what of the oldest part of a coordinator's log must be written again at its head before that
-// part may be dropped. It is pure: the state machine knows what is live, the driver reads and writes.
-//
-// The log is cleaned from its old end only, so no record is ever dropped while an older one of the same transaction could
-// still be replayed (TC-19). What is carried is the whole state of a live transaction, as one SNAPSHOT, and each outcome that
-// is still held, as one OUTCOME; everything else of the prefix is dead. A FORGET concerns only records before it, which go
-// with it.
 package compaction
 
-import "github.com/pulsar-tc/pulsar-tc/txn"
+import (
+	"fmt"
 
-// EntryOverhead is what one log entry costs the store besides its value, in bytes: its key, and its place in etcd's index.
-const EntryOverhead = 256
+	"google.golang.org/protobuf/proto"
 
-// Slack is the size of a log that is never cleaned, in bytes.
-const Slack = 1 << 20
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
+)
 
-// Due reports whether less than half of a log is live. cost counts EntryOverhead for each entry. Cleaning a whole log then
-// writes no more than it frees, whatever the mix of short and long transactions.
-func Due(cost, live int64) bool { return cost > 2*live+Slack }
-
-// State is what the state machine knows of the transactions in a prefix.
-type State interface {
-	// Snapshot returns the SNAPSHOT of a live transaction if a record before index end still carries its state.
-	Snapshot(least, end uint64) (txn.Record, bool)
-	// Outcome returns the OUTCOME of an ended transaction that is still held.
-	Outcome(least uint64) (txn.Record, bool)
+// Options say what is kept.
+type Options struct {
+	// RetainNullKey keeps messages without a key. Source: broker.conf topicCompactionRetainNullKey.
+	RetainNullKey bool
 }
 
-// Carry calls write with what of prefix must be written again before the entries below end are dropped. Each transaction is
-// carried once. write may change what state answers.
-func Carry(prefix []txn.LogEntry, end uint64, state State, write func(txn.Record)) {
-	carried := map[uint64]struct{}{}
-	for _, entry := range prefix {
-		for i := range entry.Records {
-			least := entry.Records[i].Least
-			if _, done := carried[least]; done {
-				continue
-			}
-			record, ok := state.Snapshot(least, end)
-			if !ok && holdsOutcome(&entry.Records[i]) {
-				record, ok = state.Outcome(least)
-			}
-			if ok {
-				carried[least] = struct{}{}
-				write(record)
-			}
-		}
+// Compaction is one run over a topic. First Note every entry, then Keep every entry, then Close.
+type Compaction struct {
+	options Options
+	codec   codec
+	newest  map[string]place
+	// unfinished are chunked messages of which the last chunk has not come.
+	unfinished map[string]struct{}
+}
+
+// place is where a message is: in an entry, or in the chunks with a uuid.
+type place struct {
+	at    ledger.Position
+	index int
+	uuid  string
+}
+
+// New returns a run that has noted nothing.
+func New(options Options) *Compaction {
+	return &Compaction{options: options, newest: map[string]place{}, unfinished: map[string]struct{}{}}
+}
+
+// Close gives back what the run holds besides memory.
+func (c *Compaction) Close() { c.codec.close() }
+
+// Keys is the number of keys in memory.
+func (c *Compaction) Keys() int { return len(c.newest) }
+
+// Note is the first pass over e.
+func (c *Compaction) Note(e *ledger.Entry) {
+	opened := c.codec.open(e)
+	if opened.opaque {
+		return
+	}
+	if opened.chunk() {
+		c.noteChunk(&opened)
+		return
+	}
+	for i := range opened.messages {
+		c.note(&opened.messages[i], place{at: e.Position, index: i})
 	}
 }
 
-func holdsOutcome(r *txn.Record) bool {
-	return r.Op == txn.OpOutcome || r.Op == txn.OpUpdate && r.Status.Final()
+func (c *Compaction) note(m *message, at place) {
+	switch {
+	case !m.keyed || m.gone:
+	case m.tombstone:
+		delete(c.newest, m.key)
+	default:
+		c.newest[m.key] = at
+	}
+}
+
+// noteChunk counts a chunked message when its last chunk is there.
+func (c *Compaction) noteChunk(opened *content) {
+	uuid := opened.metadata.GetUuid()
+	if opened.metadata.GetChunkId() < opened.metadata.GetNumChunksFromMsg()-1 {
+		c.unfinished[uuid] = struct{}{}
+		return
+	}
+	delete(c.unfinished, uuid)
+	c.note(&opened.messages[0], place{uuid: uuid})
+}
+
+// Kept is an entry that stays.
+type Kept struct {
+	ledger.Entry
+	Gone ledger.Bits // indexes of the batch that are placeholders; nil: none
+	// Last is the index of the last message of a batch that stays; -1 without batch, or if nobody can look into it.
+	Last int32
+}
+
+// Keep is the second pass over e: it returns what stays of it, if anything does. The payload is e's own unless messages of a
+// batch go.
+func (c *Compaction) Keep(e *ledger.Entry) (Kept, bool, error) {
+	opened := c.codec.open(e)
+	kept := Kept{Entry: *e, Last: -1}
+	switch {
+	case opened.opaque:
+		return kept, true, nil
+	case opened.chunk():
+		return kept, c.keepsChunk(&opened), nil
+	case opened.metadata.NumMessagesInBatch == nil:
+		return kept, c.keeps(&opened.messages[0], place{at: e.Position}), nil
+	}
+	gone := make(ledger.Bits, len(ledger.AllBits(len(opened.messages))))
+	changes := false
+	for i := range opened.messages {
+		m := &opened.messages[i]
+		if c.keeps(m, place{at: e.Position, index: i}) {
+			kept.Last = int32(i)
+			continue
+		}
+		gone[i/64] |= 1 << (i % 64)
+		changes = changes || !m.gone
+	}
+	if kept.Last < 0 {
+		return Kept{}, false, nil
+	}
+	if !gone.Empty() {
+		kept.Gone = gone
+	}
+	if !changes {
+		return kept, true, nil
+	}
+	payload, err := c.rewrite(&opened, gone)
+	if err != nil {
+		return Kept{}, false, fmt.Errorf("rewrite the batch at %v: %w", e.Position, err)
+	}
+	kept.Payload = payload
+	return kept, true, nil
+}
+
+func (c *Compaction) keeps(m *message, at place) bool {
+	switch {
+	case m.gone:
+		return false
+	case !m.keyed:
+		return c.options.RetainNullKey
+	}
+	newest, live := c.newest[m.key]
+	return live && newest == at
+}
+
+func (c *Compaction) keepsChunk(opened *content) bool {
+	m, uuid := &opened.messages[0], opened.metadata.GetUuid()
+	if _, unfinished := c.unfinished[uuid]; unfinished {
+		return true
+	}
+	return c.keeps(m, place{uuid: uuid})
+}
+
+// rewrite returns the payload of a batch with placeholders for what is gone.
+func (c *Compaction) rewrite(opened *content, gone ledger.Bits) ([]byte, error) {
+	batch, err := join(opened.messages, gone)
+	if err != nil {
+		return nil, err
+	}
+	metadata := opened.metadata
+	metadata.UncompressedSize = proto.Uint32(uint32(len(batch)))
+	compressed, err := c.codec.compress(metadata.GetCompression(), batch)
+	if err != nil {
+		return nil, fmt.Errorf("compress with %v: %w", metadata.GetCompression(), err)
+	}
+	return pulsarproto.AppendPayload(nil, metadata, compressed)
 }

@@ -1,96 +1,350 @@
-package compaction_test
+package compaction
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
-	"github.com/pulsar-tc/pulsar-tc/compaction"
-	"github.com/pulsar-tc/pulsar-tc/txn"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 )
 
-// state says of each transaction where the log holds its whole state from on (live), or that its outcome is held.
-type state struct {
-	live map[uint64]uint64
-	held map[uint64]bool
+// single is one message: a key with a value, or a tombstone without.
+type single struct {
+	key   string // empty: none
+	value string // empty: a tombstone
 }
 
-func (s state) Snapshot(least, end uint64) (txn.Record, bool) {
-	since, live := s.live[least]
-	return txn.Record{Op: txn.OpSnapshot, Least: least}, live && since < end
+func metadata(change func(*pulsarproto.MessageMetadata)) *pulsarproto.MessageMetadata {
+	m := &pulsarproto.MessageMetadata{ProducerName: proto.String("p"), SequenceId: proto.Uint64(1), PublishTime: proto.Uint64(2)}
+	change(m)
+	return m
 }
 
-func (s state) Outcome(least uint64) (txn.Record, bool) {
-	return txn.Record{Op: txn.OpOutcome, Least: least}, s.held[least]
+func entry(t testing.TB, at uint64, m *pulsarproto.MessageMetadata, content []byte) ledger.Entry {
+	t.Helper()
+	payload, err := pulsarproto.AppendPayload(nil, m, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ledger.Entry{
+		Position: ledger.Position{Ledger: 1, Entry: at}, Producer: "p", Payload: payload,
+		NumMessages: uint32(max(1, m.GetNumMessagesInBatch())), IsBatch: m.NumMessagesInBatch != nil,
+	}
 }
 
-func record(op txn.Op, least uint64, status txn.Status) txn.Record {
-	return txn.Record{Op: op, Least: least, Status: status}
+func plain(t testing.TB, at uint64, s single) ledger.Entry {
+	return entry(t, at, metadata(func(m *pulsarproto.MessageMetadata) {
+		if s.key != "" {
+			m.PartitionKey = &s.key
+		}
+		if s.value == "" {
+			m.NullValue = proto.Bool(true)
+		}
+	}), []byte(s.value))
 }
 
-func entry(index uint64, records ...txn.Record) txn.LogEntry {
-	return txn.LogEntry{Index: index, Records: records}
+func batch(t testing.TB, at uint64, kind pulsarproto.CompressionType, singles ...single) ledger.Entry {
+	t.Helper()
+	var body []byte
+	for _, s := range singles {
+		meta := &pulsarproto.SingleMessageMetadata{PayloadSize: proto.Int32(int32(len(s.value)))}
+		if s.key != "" {
+			meta.PartitionKey = &s.key
+		}
+		text, err := proto.Marshal(meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = binary.BigEndian.AppendUint32(body, uint32(len(text)))
+		body = append(append(body, text...), s.value...)
+	}
+	var c codec
+	compressed, err := c.compress(kind, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry(t, at, metadata(func(m *pulsarproto.MessageMetadata) {
+		m.NumMessagesInBatch = proto.Int32(int32(len(singles)))
+		m.Compression = kind.Enum()
+		m.UncompressedSize = proto.Uint32(uint32(len(body)))
+	}), compressed)
 }
 
-func carry(prefix []txn.LogEntry, end uint64, state compaction.State) []txn.Record {
-	var all []txn.Record
-	compaction.Carry(prefix, end, state, func(r txn.Record) { all = append(all, r) })
-	return all
+func run(t interface{ Fatalf(string, ...any) }, o Options, entries []ledger.Entry) []Kept {
+	c := New(o)
+	defer c.Close()
+	for i := range entries {
+		c.Note(&entries[i])
+	}
+	var out []Kept
+	for i := range entries {
+		k, stays, err := c.Keep(&entries[i])
+		if err != nil {
+			t.Fatalf("keep: %v", err)
+		}
+		if stays {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
-func TestCarry(t *testing.T) {
-	newOne := record(txn.OpNew, 1, txn.Open)
-	addOne := record(txn.OpAddPartition, 1, txn.Open)
-	decided := record(txn.OpUpdate, 1, txn.Committing)
-	ended := record(txn.OpUpdate, 1, txn.Committed)
-	snapshot := record(txn.OpSnapshot, 1, txn.Open)
-	outcome := record(txn.OpOutcome, 1, txn.Committed)
+func entriesOf(kept []Kept) []ledger.Entry {
+	var out []ledger.Entry
+	for _, k := range kept {
+		out = append(out, k.Entry)
+	}
+	return out
+}
+
+// show is what consumers that know placeholders see, entry by entry.
+func show(entries []ledger.Entry) string {
+	var c codec
+	var out bytes.Buffer
+	for i := range entries {
+		opened := c.open(&entries[i])
+		fmt.Fprintf(&out, "%d[", entries[i].Position.Entry)
+		if opened.opaque {
+			out.WriteString("opaque")
+		}
+		for n, m := range opened.messages {
+			if n > 0 {
+				out.WriteByte(' ')
+			}
+			if m.gone {
+				out.WriteByte('-')
+			} else {
+				out.WriteString(m.key)
+			}
+		}
+		out.WriteString("] ")
+	}
+	return out.String()
+}
+
+func TestCompaction(t *testing.T) {
+	const lz4, none = pulsarproto.CompressionType_LZ4, pulsarproto.CompressionType_NONE
+	chunk := func(at uint64, key, uuid string, id, of int32) ledger.Entry {
+		return entry(t, at, metadata(func(m *pulsarproto.MessageMetadata) {
+			m.PartitionKey, m.Uuid, m.ChunkId, m.NumChunksFromMsg = &key, &uuid, &id, &of
+		}), []byte("part"))
+	}
+	encrypted := batch(t, 1, none, single{"a", "1"}, single{"a", "2"})
+	sealed, body, err := pulsarproto.ParsePayload(encrypted.Payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed.EncryptionKeys = []*pulsarproto.EncryptionKeys{{Key: proto.String("k"), Value: []byte("v")}}
+	encrypted = entry(t, 1, sealed, body)
+	broken := batch(t, 1, lz4, single{"a", "1"})
+	broken.Payload = slices.Clone(broken.Payload[:len(broken.Payload)-1])
 	for _, c := range []struct {
-		name   string
-		prefix []txn.LogEntry
-		end    uint64
-		state  state
-		want   []txn.Record
+		name    string
+		options Options
+		entries []ledger.Entry
+		want    string
 	}{
-		{"nothing", nil, 0, state{}, nil},
-		{"live since the prefix", []txn.LogEntry{entry(1, newOne)}, 2, state{live: map[uint64]uint64{1: 1}}, []txn.Record{snapshot}},
-		{"live, once for all its records", []txn.LogEntry{entry(1, newOne, addOne), entry(2, decided)}, 3,
-			state{live: map[uint64]uint64{1: 1}}, []txn.Record{snapshot}},
-		{"live, a later snapshot stands for it", []txn.LogEntry{entry(1, newOne)}, 2, state{live: map[uint64]uint64{1: 2}}, nil},
-		{"ended and held", []txn.LogEntry{entry(1, newOne), entry(2, ended)}, 3, state{held: map[uint64]bool{1: true}},
-			[]txn.Record{outcome}},
-		{"ended and held, the end is behind the prefix", []txn.LogEntry{entry(1, newOne), entry(2, decided)}, 3,
-			state{held: map[uint64]bool{1: true}}, nil},
-		{"ended and forgotten", []txn.LogEntry{entry(1, newOne, ended)}, 2, state{}, nil},
-		{"outcome carried before", []txn.LogEntry{entry(1, outcome)}, 2, state{held: map[uint64]bool{1: true}}, []txn.Record{outcome}},
-		{"outcome twice in the prefix", []txn.LogEntry{entry(1, ended), entry(2, outcome)}, 3, state{held: map[uint64]bool{1: true}},
-			[]txn.Record{outcome}},
-		{"in order of the log", []txn.LogEntry{entry(1, record(txn.OpNew, 3, txn.Open), ended, record(txn.OpNew, 2, txn.Open))}, 2,
-			state{live: map[uint64]uint64{2: 1, 3: 1}, held: map[uint64]bool{1: true}},
-			[]txn.Record{record(txn.OpSnapshot, 3, txn.Open), {Op: txn.OpOutcome, Least: 1}, record(txn.OpSnapshot, 2, txn.Open)}},
+		{"newest of a key", Options{}, []ledger.Entry{plain(t, 1, single{"a", "1"}), plain(t, 2, single{"b", "1"}), plain(t, 3, single{"a", "2"})}, "2[b] 3[a] "},
+		{"a tombstone takes the key away", Options{}, []ledger.Entry{plain(t, 1, single{"a", "1"}), plain(t, 2, single{"a", ""})}, ""},
+		{"a key comes again", Options{}, []ledger.Entry{plain(t, 1, single{"a", ""}), plain(t, 2, single{"a", "1"})}, "2[a] "},
+		{"without key: goes", Options{}, []ledger.Entry{plain(t, 1, single{"", "1"})}, ""},
+		{"without key: stays", Options{RetainNullKey: true}, []ledger.Entry{plain(t, 1, single{"", "1"})}, "1[] "},
+		{"within a batch", Options{}, []ledger.Entry{batch(t, 1, lz4, single{"a", "1"}, single{"b", "1"}, single{"a", "2"})}, "1[- b a] "},
+		{"a batch without anything left", Options{}, []ledger.Entry{batch(t, 1, lz4, single{"a", "1"}), plain(t, 2, single{"a", "2"})}, "2[a] "},
+		{"encrypted batch", Options{}, []ledger.Entry{encrypted, plain(t, 2, single{"a", "3"})}, "1[opaque] 2[a] "},
+		{"broken batch", Options{}, []ledger.Entry{broken, plain(t, 2, single{"a", "3"})}, "1[opaque] 2[a] "},
+		{"chunks stay together", Options{}, []ledger.Entry{chunk(1, "a", "u", 0, 2), plain(t, 2, single{"b", "1"}), chunk(3, "a", "u", 1, 2)}, "1[a] 2[b] 3[a] "},
+		{"chunks go together", Options{}, []ledger.Entry{chunk(1, "a", "u", 0, 2), chunk(2, "a", "u", 1, 2), plain(t, 3, single{"a", "1"})}, "3[a] "},
+		{"an unfinished message takes nothing away, and stays", Options{}, []ledger.Entry{plain(t, 1, single{"a", "1"}), chunk(2, "a", "u", 0, 2)}, "1[a] 2[a] "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := carry(c.prefix, c.end, c.state)
-			if !slices.EqualFunc(got, c.want, func(a, b txn.Record) bool { return a.Op == b.Op && a.Least == b.Least }) {
-				t.Errorf("got %v, want %v", got, c.want)
+			kept := run(t, c.options, c.entries)
+			if got := show(entriesOf(kept)); got != c.want {
+				t.Errorf("kept %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestDue(t *testing.T) {
-	for _, c := range []struct {
-		cost, live int64
-		want       bool
-	}{
-		{0, 0, false},
-		{compaction.Slack, 0, false},
-		{compaction.Slack + 1, 0, true},
-		{2<<30 + compaction.Slack, 1 << 30, false},
-		{2<<30 + compaction.Slack + 1, 1 << 30, true},
-		{1 << 30, 1 << 30, false},
-	} {
-		if got := compaction.Due(c.cost, c.live); got != c.want {
-			t.Errorf("Due(%d, %d) = %t, want %t", c.cost, c.live, got, c.want)
+// TestMemoryFollowsLiveKeys: neither history nor deleted keys are held.
+func TestMemoryFollowsLiveKeys(t *testing.T) {
+	c := New(Options{})
+	defer c.Close()
+	at := uint64(0)
+	for range 100 {
+		for _, s := range []single{{"a", "1"}, {fmt.Sprint("k", at), "1"}, {fmt.Sprint("k", at), ""}} {
+			e := plain(t, at, s)
+			c.Note(&e)
+		}
+		at++
+	}
+	if c.Keys() != 1 {
+		t.Errorf("%d keys are held, 1 is live", c.Keys())
+	}
+}
+
+// TestCompactedIsTheFold: what is kept folds to the same by key as the whole, with one message for each key; positions, batch
+// sizes and order stay, a second run over it and what came since does the same, and what is stored comes back.
+func TestCompactedIsTheFold(t *testing.T) {
+	kinds := []pulsarproto.CompressionType{
+		pulsarproto.CompressionType_NONE, pulsarproto.CompressionType_LZ4, pulsarproto.CompressionType_ZLIB,
+		pulsarproto.CompressionType_ZSTD, pulsarproto.CompressionType_SNAPPY,
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		at, value := uint64(0), 0
+		draw := func() single {
+			s := single{key: rapid.SampledFrom([]string{"", "a", "b", "c", "d"}).Draw(rt, "key")}
+			if value++; !rapid.Bool().Draw(rt, "tombstone") || s.key == "" {
+				s.value = fmt.Sprint("value-", value)
+			}
+			return s
+		}
+		var before []ledger.Entry
+		fold, keyless := map[string]string{}, 0
+		for range rapid.IntRange(1, 3).Draw(rt, "runs") {
+			entries := slices.Clone(before)
+			for range rapid.IntRange(0, 12).Draw(rt, "entries") {
+				at++
+				if rapid.Bool().Draw(rt, "batch") {
+					var singles []single
+					for range rapid.IntRange(1, 70).Draw(rt, "size") {
+						singles = append(singles, draw())
+					}
+					entries = append(entries, batch(t, at, rapid.SampledFrom(kinds).Draw(rt, "kind"), singles...))
+					for _, s := range singles {
+						apply(fold, &keyless, s)
+					}
+					continue
+				}
+				s := draw()
+				entries = append(entries, plain(t, at, s))
+				apply(fold, &keyless, s)
+			}
+			retain := rapid.Bool().Draw(rt, "retain")
+			if !retain {
+				keyless = 0
+			}
+			kept := run(rt, Options{RetainNullKey: retain}, entries)
+			stored, err := DecodeBlock(EncodeBlock(kept))
+			if err != nil {
+				rt.Fatalf("decode: %v", err)
+			}
+			got, messages, without := contents(rt, stored)
+			if !maps.Equal(got, fold) || messages != len(fold) || without != keyless {
+				rt.Fatalf("kept %v in %d messages and %d without key, want %v and %d", got, messages, without, fold, keyless)
+			}
+			check(rt, entries, kept, stored)
+			before = entriesOf(stored)
+		}
+	})
+}
+
+func apply(fold map[string]string, keyless *int, s single) {
+	switch {
+	case s.key == "":
+		*keyless++
+	case s.value == "":
+		delete(fold, s.key)
+	default:
+		fold[s.key] = s.value
+	}
+}
+
+// contents reads kept entries as a consumer does: indexes that are gone are not looked at.
+func contents(t *rapid.T, kept []Kept) (fold map[string]string, keyed, keyless int) {
+	fold = map[string]string{}
+	var c codec
+	for i := range kept {
+		m, body, err := pulsarproto.ParsePayload(kept[i].Payload)
+		if err != nil {
+			t.Fatalf("payload: %v", err)
+		}
+		if m.NumMessagesInBatch == nil {
+			if m.PartitionKey == nil {
+				keyless++
+				continue
+			}
+			fold[m.GetPartitionKey()] = string(body)
+			keyed++
+			continue
+		}
+		opened := c.open(&kept[i].Entry)
+		last := int32(-1)
+		for n, s := range opened.messages {
+			gone := kept[i].Gone != nil && has(kept[i].Gone, n)
+			if gone != s.gone {
+				t.Fatalf("index %d of %v: placeholder %t, gone %t", n, kept[i].Position, s.gone, gone)
+			}
+			if gone {
+				continue
+			}
+			last = int32(n)
+			if !s.keyed {
+				keyless++
+				continue
+			}
+			size := int(binary.BigEndian.Uint32(s.bytes))
+			fold[s.key] = string(s.bytes[4+size:])
+			keyed++
+		}
+		if last < 0 {
+			t.Fatalf("nothing is left of the batch at %v", kept[i].Position)
 		}
 	}
+	return fold, keyed, keyless
+}
+
+func check(t *rapid.T, entries []ledger.Entry, kept, stored []Kept) {
+	if len(kept) != len(stored) {
+		t.Fatalf("%d kept, %d stored", len(kept), len(stored))
+	}
+	for i := range kept {
+		k, s := &kept[i], &stored[i]
+		if k.Position != s.Position || !bytes.Equal(k.Payload, s.Payload) || !slices.Equal(k.Gone, s.Gone) || k.NumMessages != s.NumMessages {
+			t.Fatalf("kept %+v, stored %+v", k, s)
+		}
+		n := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Position == k.Position })
+		if n < 0 || entries[n].NumMessages != k.NumMessages {
+			t.Fatalf("entry at %v is none of those", k.Position)
+		}
+		if k.Gone == nil && !bytes.Equal(k.Payload, entries[n].Payload) {
+			t.Fatalf("payload at %v has changed", k.Position)
+		}
+	}
+}
+
+func FuzzDecodeBlock(f *testing.F) {
+	f.Add(EncodeBlock(run(f, Options{}, []ledger.Entry{
+		plain(f, 1, single{"a", "1"}), batch(f, 2, pulsarproto.CompressionType_NONE, single{"b", "1"}, single{"b", "2"}),
+	})))
+	f.Add([]byte{1})
+	f.Fuzz(func(t *testing.T, value []byte) {
+		kept, err := DecodeBlock(value)
+		if err != nil {
+			return
+		}
+		again, err := DecodeBlock(EncodeBlock(kept))
+		if err != nil || len(again) != len(kept) {
+			t.Fatalf("%d entries come back as %d, %v", len(kept), len(again), err)
+		}
+	})
+}
+
+// FuzzOpen: whatever the bytes are, an entry is taken apart or kept whole.
+func FuzzOpen(f *testing.F) {
+	for _, kind := range []pulsarproto.CompressionType{0, 1, 2, 3, 4} {
+		e := batch(f, 1, kind, single{"a", "1"}, single{"b", "2"})
+		f.Add(e.Payload, uint32(2))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte, n uint32) {
+		e := ledger.Entry{Payload: payload, NumMessages: n}
+		run(t, Options{}, []ledger.Entry{e, e})
+	})
 }

@@ -1,7 +1,7 @@
 package fsm
 
 import (
-	"github.com/pulsar-tc/pulsar-tc/compaction"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/cleaning"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -12,14 +12,14 @@ func (m *Machine) clean(now int64, c *Cleaned) {
 		return
 	}
 	end := c.Prefix[len(c.Prefix)-1].Index + 1
-	compaction.Carry(c.Prefix, end, &cleaner{m, now}, func(r txn.Record) { m.append(txn.Change{Record: r}) })
+	cleaning.Carry(c.Prefix, end, &cleaner{m, now}, func(r txn.Record) { m.append(txn.Change{Record: r}) })
 	m.ready.Batch.DropBefore = end
 	for i := range c.Prefix {
-		m.logCost -= int64(c.Prefix[i].Bytes) + compaction.EntryOverhead
+		m.logCost -= int64(c.Prefix[i].Bytes) + cleaning.EntryOverhead
 	}
 }
 
-// cleaner is what compaction may ask of a machine.
+// cleaner is what package cleaning may ask of a machine.
 type cleaner struct {
 	m   *Machine
 	now int64

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pulsar-tc/pulsar-tc/compaction"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/cleaning"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -118,7 +118,7 @@ func TestLogFollowsWhatIsLive(t *testing.T) {
 				s.now++
 			}
 			s.settle()
-			limit := 2*s.m.LiveCost() + compaction.Slack
+			limit := 2*s.m.LiveCost() + cleaning.Slack
 			if got := s.m.LogCost(); got > limit {
 				t.Errorf("after %d cleanings the log takes %d bytes, live are %d", s.cleans, got, s.m.LiveCost())
 			}

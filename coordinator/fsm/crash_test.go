@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pulsar-tc/pulsar-tc/compaction"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/cleaning"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -175,7 +175,7 @@ func (w *world) changeSpace(t *rapid.T) {
 func (w *world) bounded(t *rapid.T) {
 	cost := int64(0)
 	for _, value := range w.store.values {
-		cost += int64(len(value)) + compaction.EntryOverhead
+		cost += int64(len(value)) + cleaning.EntryOverhead
 	}
 	if w.m.LogCost() != cost {
 		t.Fatalf("LogCost %d, the log takes %d", w.m.LogCost(), cost)

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"math"
 
-	"github.com/pulsar-tc/pulsar-tc/compaction"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/cleaning"
 	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -118,7 +118,7 @@ func (m *Machine) Take() *Ready {
 	if m.space != SpaceRefuseEnd {
 		m.outcomes.TakeForgotten(m.forgetOutcomes)
 	}
-	if !m.cleaning && m.space != SpaceRefuseEnd && compaction.Due(m.logCost, m.liveCost+m.outcomes.Bytes()) {
+	if !m.cleaning && m.space != SpaceRefuseEnd && cleaning.Due(m.logCost, m.liveCost+m.outcomes.Bytes()) {
 		m.cleaning = true
 		m.ready.Clean = true
 	}
@@ -150,7 +150,7 @@ func (m *Machine) Pending() int { return len(m.ready.Batch.Changes) }
 // Appended tells the machine where the last Ready's batch went.
 func (m *Machine) Appended(a txn.Appended) {
 	m.head = a.Last + 1
-	m.logCost += int64(a.Bytes) + int64(a.Last-a.First+1)*compaction.EntryOverhead
+	m.logCost += int64(a.Bytes) + int64(a.Last-a.First+1)*cleaning.EntryOverhead
 }
 
 // NextDeadline is when Tick has something to do, milliseconds since the epoch; math.MaxInt64 if nothing is due ever.

@@ -17,7 +17,7 @@ import (
 var rows = [][]string{
 	{"txn", "topicname", "pulsarproto", "conf"},
 	{"keyspace", "cnx", "txnlog", "topic/ledger"},
-	{"preserver", "compaction", "authentication", "authorization", "certificate", "schema"},
+	{"preserver", "coordinator/cleaning", "compaction", "authentication", "authorization", "certificate", "schema"},
 	{"coordinator/fsm", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey"},
 	{"etcdstore"},
 	{"topic", "nonpersistent", "resources", "schema/registry", "topicfeed", "txnlog/etcdlog", "txnlog/memlog", "leader/etcdleader", "leader/memleader"},
@@ -70,7 +70,7 @@ func TestImportsPointDown(t *testing.T) {
 
 // pure are the cores that neither wait nor look around: the same input gives the same output, byte for byte.
 var pure = []string{
-	"coordinator/fsm", "preserver", "compaction", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey", "topic/ledger",
+	"coordinator/fsm", "coordinator/cleaning", "preserver", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey", "topic/ledger",
 	"txn", "topicname", "keyspace",
 }
 
@@ -86,6 +86,7 @@ var bans = []struct {
 	{pure, []string{"math/rand", "math/rand/...", "crypto/rand"}, "the same commands give the same result"},
 	{pure, []string{"log", "log/...", "github.com/rs/zerolog", "github.com/rs/zerolog/..."}, "cores log nothing, drivers report"},
 	{pure, []string{"go.etcd.io/...", "github.com/prometheus/..."}, "storage and metrics belong to the drivers"},
+	{[]string{"compaction"}, []string{"context", "net", "os", "go.etcd.io/...", "github.com/rs/zerolog"}, "it is given entries, the topic reads and writes"},
 	{[]string{"coordinator", "conn", "lookup"}, []string{"go.etcd.io/..."}, "they know storage by the interfaces they declare"},
 	{[]string{"coordinator"}, []string{"topic", "topic/...", "pulsarproto", "cnx"}, "it knows participants by its interface, and no wire"},
 	{[]string{"topic"}, []string{"coordinator", "coordinator/...", "txnlog", "txnlog/..."}, "a participant knows transactions by their open keys"},

@@ -1,0 +1,54 @@
+// Package cleaning decides what of the oldest part of a coordinator's log must be written again at its head before that
+// part may be dropped. It is pure: the state machine knows what is live, the driver reads and writes.
+//
+// The log is cleaned from its old end only, so no record is ever dropped while an older one of the same transaction could
+// still be replayed (TC-19). What is carried is the whole state of a live transaction, as one SNAPSHOT, and each outcome that
+// is still held, as one OUTCOME; everything else of the prefix is dead. A FORGET concerns only records before it, which go
+// with it.
+package cleaning
+
+import "github.com/pulsar-tc/pulsar-tc/txn"
+
+// EntryOverhead is what one log entry costs the store besides its value, in bytes: its key, and its place in etcd's index.
+const EntryOverhead = 256
+
+// Slack is the size of a log that is never cleaned, in bytes.
+const Slack = 1 << 20
+
+// Due reports whether less than half of a log is live. cost counts EntryOverhead for each entry. Cleaning a whole log then
+// writes no more than it frees, whatever the mix of short and long transactions.
+func Due(cost, live int64) bool { return cost > 2*live+Slack }
+
+// State is what the state machine knows of the transactions in a prefix.
+type State interface {
+	// Snapshot returns the SNAPSHOT of a live transaction if a record before index end still carries its state.
+	Snapshot(least, end uint64) (txn.Record, bool)
+	// Outcome returns the OUTCOME of an ended transaction that is still held.
+	Outcome(least uint64) (txn.Record, bool)
+}
+
+// Carry calls write with what of prefix must be written again before the entries below end are dropped. Each transaction is
+// carried once. write may change what state answers.
+func Carry(prefix []txn.LogEntry, end uint64, state State, write func(txn.Record)) {
+	carried := map[uint64]struct{}{}
+	for _, entry := range prefix {
+		for i := range entry.Records {
+			least := entry.Records[i].Least
+			if _, done := carried[least]; done {
+				continue
+			}
+			record, ok := state.Snapshot(least, end)
+			if !ok && holdsOutcome(&entry.Records[i]) {
+				record, ok = state.Outcome(least)
+			}
+			if ok {
+				carried[least] = struct{}{}
+				write(record)
+			}
+		}
+	}
+}
+
+func holdsOutcome(r *txn.Record) bool {
+	return r.Op == txn.OpOutcome || r.Op == txn.OpUpdate && r.Status.Final()
+}
