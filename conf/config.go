@@ -111,6 +111,7 @@ type Config struct {
 	MaxConsumersPerSubscription         int           `conf:"maxConsumersPerSubscription" default:"0" range:"0," doc:"Most consumers of a subscription; 0 is no limit."`
 	MaxSubscriptionsPerTopic            int           `conf:"maxSubscriptionsPerTopic" default:"0" range:"0," doc:"Most subscriptions of a topic; 0 is no limit."`
 	CompactionThreshold                 int64         `conf:"brokerServiceCompactionThresholdInBytes" unit:"bytes" default:"0" range:"0," doc:"Backlog of a topic's compaction at which it starts by itself; 0 is never."`
+	TopicCompactionRetainNullKey        bool          `conf:"topicCompactionRetainNullKey" default:"false" doc:"Compaction keeps messages without a key."`
 	SchemaCompatibilityStrategy         string        `conf:"schemaCompatibilityStrategy" default:"FULL" oneof:"UNDEFINED|ALWAYS_INCOMPATIBLE|ALWAYS_COMPATIBLE|BACKWARD|FORWARD|FULL|BACKWARD_TRANSITIVE|FORWARD_TRANSITIVE|FULL_TRANSITIVE" doc:"What a new schema of a topic is held against."`
 	SystemTopicSchemaStrategy           string        `conf:"systemTopicSchemaCompatibilityStrategy" default:"ALWAYS_COMPATIBLE" oneof:"UNDEFINED|ALWAYS_INCOMPATIBLE|ALWAYS_COMPATIBLE|BACKWARD|FORWARD|FULL|BACKWARD_TRANSITIVE|FORWARD_TRANSITIVE|FULL_TRANSITIVE" doc:"The same for topics of pulsar/system."`
 	IsSchemaValidationEnforced          bool          `conf:"isSchemaValidationEnforced" default:"false" doc:"Refuse producers without a schema on topics that have one."`

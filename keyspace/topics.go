@@ -104,6 +104,8 @@ func namesPath(domain, tenant, namespace string) string {
 //	e/<ledger>/<last entry>            a block of plain entries
 //	e/<ledger>/<last entry>.<txn>      a block of entries of one transaction
 //	m/epoch                            the topic epoch: of the last exclusive producer
+//	c/<generation>/<ledger>/<last entry>   a block of compacted entries
+//	m/compaction                       where the compaction stands, and which generation holds its entries
 //	m/tail                             position of the last entry ever written
 //	m/ledger/<ledger>                  last entry of a ledger before the current one that had entries
 //	m/terminated                       exists if the topic takes no more messages
@@ -162,6 +164,24 @@ func (t Topic) ParseEntries(key []byte) (ledger, last uint64, id txn.ID, inTxn, 
 	}
 	return ledger, last, id, inTxn, p.end()
 }
+
+// CompactedPrefix is the prefix of the compacted entries of all generations.
+func (t Topic) CompactedPrefix() string { return t.prefix + "c/" }
+
+// Generation is the prefix of the compacted entries of one generation.
+func (t Topic) Generation(generation uint64) string {
+	return string(appendHex([]byte(t.CompactedPrefix()), generation)) + "/"
+}
+
+// Compacted is the key of the block of a generation whose last entry is the given one; as a bound it lies before every block
+// that ends at or behind it.
+func (t Topic) Compacted(generation, ledger, entry uint64) string {
+	key := append(appendHex([]byte(t.Generation(generation)), ledger), '/')
+	return string(appendHex(key, entry))
+}
+
+// Compaction is the key of where the compaction stands.
+func (t Topic) Compaction() string { return t.prefix + "m/compaction" }
 
 // MetaPrefix is the prefix of everything that a load reads.
 func (t Topic) MetaPrefix() string { return t.prefix + "m/" }

@@ -136,6 +136,7 @@ func (o *Options) topics() topic.Options {
 	}
 	options.Dedup = dedup.Limits{Names: c.DeduplicationMaxProducers, Inactive: minutes(int64(c.DeduplicationInactivityMinutes))}
 	o.delivery(&options)
+	options.CompactionRetainNullKey = c.TopicCompactionRetainNullKey
 	options.IdleUnload = c.BrokerDeleteInactiveTopicsFrequency
 	options.ExpiryInterval = minutes(int64(c.MessageExpiryCheckMinutes))
 	options.BacklogInterval = c.BacklogQuotaCheckInterval

@@ -123,6 +123,7 @@ func (c *consumer) LastMessageID(done func(last, markDelete *pulsarproto.Message
 				done(nil, nil, fmt.Errorf("last message of %s: %w", t.fullName, err))
 				return
 			}
+			last = c.subscription.lastCompacted(last)
 			done(last, t.messageID(c.subscription.cursor.Frontier(), -1), nil)
 		})
 	})

@@ -158,10 +158,13 @@ func (s *subscription) due(e *ledger.Entry) (indexes ledger.Bits, due bool) {
 func (s *subscription) lookup(at ledger.Position) (e *ledger.Entry, to ledger.Position, known bool) {
 	t := s.topic
 	limit := t.maxRead()
+	if s.readsCompacted(at) {
+		return s.lookupCompacted(at)
+	}
 	if t.cache.covers(at) {
 		return t.cache.find(at, limit), limit, true
 	}
-	if s.ahead.Contains(at) {
+	if s.ahead.generation == 0 && s.ahead.Contains(at) {
 		entries := s.ahead.entries
 		i := sort.Search(len(entries), func(i int) bool { return !entries[i].Position.Before(at) })
 		if i < len(entries) {

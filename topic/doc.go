@@ -44,6 +44,8 @@
 //
 //	e/...                 ledger.Block
 //	m/epoch               topic epoch: 8 bytes, big endian
+//	c/...                 package compaction
+//	m/compaction          compactionHead
 //	m/tail                ledger, entry, bytes of blocks before the ledger and up to its end: 8 bytes each, big endian
 //	m/ledger/<ledger>     entry, bytes as above: 8 bytes each, big endian
 //	m/terminated          nothing that is read

@@ -28,7 +28,7 @@ func (t *Topic) rest(now time.Time, policies *Policies) {
 	switch {
 	case !t.idle():
 		t.idleSince = time.Time{}
-	case t.trim.running, t.trim.looking, t.expiring, t.aging, t.deleting: // not now
+	case t.compaction.running, t.trim.running, t.trim.looking, t.expiring, t.aging, t.deleting: // not now
 	case t.idleSince.IsZero():
 		t.idleSince = now
 	case t.inactive(now, policies):

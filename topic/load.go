@@ -35,6 +35,7 @@ func (ts *Topics) read(ctx context.Context, name topicname.Name, create bool) (*
 		t.cancel()
 		return nil, err
 	}
+	t.tidyCompaction()
 	return t, nil
 }
 
@@ -115,6 +116,8 @@ func (l *loader) takeValue(key, value []byte) error {
 		tail, err := decodeTail(value)
 		l.tail = &tail
 		return err
+	case text == keys.Compaction():
+		return l.topic.compaction.restore(value)
 	case text == keys.Epoch():
 		epoch, err := decodeNumber(value)
 		l.topic.epoch, l.topic.hasEpoch = epoch, true

@@ -89,6 +89,9 @@ type Options struct {
 	// IdleUnload is how long nobody uses a topic before it leaves memory; it is between that and TrimInterval longer. Default
 	// 60 s, after which Pulsar looks for topics without use. Source: broker.conf brokerDeleteInactiveTopicsFrequencySeconds.
 	IdleUnload time.Duration
+	// CompactionRetainNullKey keeps messages without a key when a topic is compacted.
+	// Source: broker.conf topicCompactionRetainNullKey.
+	CompactionRetainNullKey bool
 	// CacheBytes bounds the recent entries that all topics together keep in memory. Default 64 MiB.
 	CacheBytes int64
 	// MaxUnackedMessages bounds what one consumer of a Shared or Key_Shared subscription has unacknowledged, in messages, and

@@ -56,7 +56,7 @@ func (s *subscription) disconnectAll() {
 
 func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 	t, s := c.topic, c.subscription
-	to := t.seekPosition(id)
+	to := t.seekPosition(id, s.readCompacted)
 	if len(id.GetAckSet()) == 0 || !t.exists(to) {
 		t.queue.push(&seekItem{subscription: s, to: to, answer: done})
 		return
@@ -72,19 +72,20 @@ func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 	})
 }
 
-// seekPosition returns the position that id names, moved to the nearest one that can be read.
+// seekPosition returns the position that id names, moved to the nearest one that can be read; compacted says by whom.
 //
 // Source: MessageId.earliest is -1:-1, MessageId.latest is Long.MAX_VALUE twice.
-func (t *Topic) seekPosition(id *pulsarproto.MessageIdData) ledger.Position {
+func (t *Topic) seekPosition(id *pulsarproto.MessageIdData, compacted bool) ledger.Position {
+	oldest := t.earliest(compacted)
 	p := ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}
 	if p.Ledger > math.MaxInt64 {
-		return t.oldest()
+		return oldest
 	}
 	if p.Entry > math.MaxInt64 {
 		p.Entry = 0
 	}
-	if p.Before(t.oldest()) {
-		return t.oldest()
+	if p.Before(oldest) {
+		return oldest
 	}
 	if limit := t.maxRead(); limit.Before(p) {
 		return limit

@@ -104,6 +104,9 @@ type page struct {
 	ledger.Range
 	entries []ledger.Entry
 	bytes   int
+	// generation is that of compacted entries; 0: they are the log's.
+	generation uint64
+	gone       map[ledger.Position]ledger.Bits // indexes of batches that compaction took out
 }
 
 const (

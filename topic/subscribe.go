@@ -97,14 +97,14 @@ func (i *subscribeItem) start() ledger.Position {
 		return *i.at
 	}
 	if id := i.cmd.GetStartMessageId(); !i.durable && id != nil {
-		p := t.seekPosition(id)
+		p := t.seekPosition(id, i.cmd.GetReadCompacted())
 		if id.GetBatchIndex() < 0 && p == (ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}) {
 			p = p.Next()
 		}
 		return p
 	}
 	if i.earliest {
-		return t.oldest()
+		return t.earliest(i.cmd.GetReadCompacted())
 	}
 	return t.maxRead()
 }
@@ -168,6 +168,7 @@ func (i *subscribeItem) attach(s *subscription) {
 		return
 	}
 	s.kind = kind
+	s.setReadCompacted(i.cmd.GetReadCompacted())
 	c, err := s.add(i)
 	i.answer(c, err)
 }

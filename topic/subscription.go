@@ -52,6 +52,8 @@ type subscription struct {
 	lastWake time.Time
 
 	read ledger.Position // everything before it was looked at for delivery
+	// readCompacted makes it read compacted entries as far as there are any.
+	readCompacted bool
 	// redeliver is what was looked at and is to be delivered again; given restricts it to indexes of a batch.
 	redeliver   ledger.Set
 	given       map[ledger.Position]ledger.Bits

@@ -66,7 +66,7 @@ func (c *createSubscription) prepare(g *group) bool {
 	}
 	start := t.maxRead()
 	if c.position != nil {
-		start = t.seekPosition(c.position)
+		start = t.seekPosition(c.position, false)
 	}
 	c.create = &subscribeItem{topic: t, name: c.name, durable: true, at: &start}
 	return c.create.prepare(g)
@@ -103,7 +103,7 @@ func (ts *Topics) DeleteSubscription(ctx context.Context, name topicname.Name, n
 // Errors: ErrTopicNotFound, ErrSubscriptionNotFound.
 func (ts *Topics) ResetCursor(ctx context.Context, name topicname.Name, named string, position *pulsarproto.MessageIdData, behind bool) error {
 	_, err := askSubscription(ctx, ts, name, named, func(s *subscription, answer func(struct{}, error)) {
-		to := s.topic.seekPosition(position)
+		to := s.topic.seekPosition(position, s.readCompacted)
 		if behind && s.topic.exists(to) {
 			to = to.Next()
 		}

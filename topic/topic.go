@@ -64,6 +64,7 @@ type Topic struct {
 	creating      map[string]bool // subscriptions that the group creates
 
 	lastVisible lastVisible
+	compaction  compactionState
 	trim        trimmer
 	counts      counts
 	in, out     meter
@@ -104,7 +105,7 @@ func (t *Topic) maxRead() ledger.Position { return t.buffer.MaxRead(t.end()) }
 // oldest is the first position that may have an entry.
 func (t *Topic) oldest() ledger.Position { return t.first }
 
-// exists reports whether p was given to an entry once.
+// exists reports whether p was given to an entry once; where the log is trimmed and compacted that is not known any more.
 func (t *Topic) exists(p ledger.Position) bool {
 	if p.Ledger == t.ledger {
 		return p.Entry < t.next
@@ -114,7 +115,7 @@ func (t *Topic) exists(p ledger.Position) bool {
 			return p.Entry <= l.last
 		}
 	}
-	return false
+	return t.compaction.generation > 0 && p.Before(t.first)
 }
 
 // beyond reports whether p lies at or behind the end of the log.

@@ -52,6 +52,7 @@ func (t *Topic) tick() {
 	t.checkBacklog(now, &policies)
 	t.expire(now, &policies)
 	t.expireSubscriptions(now, &policies)
+	t.compactWhenDue(&policies)
 	t.trimTo(t.needless(t.unretained(now, &policies)))
 	t.rest(now, &policies)
 }
@@ -61,6 +62,7 @@ func (t *Topic) needless(p ledger.Position) ledger.Position {
 	if limit := t.maxRead(); limit.Before(p) {
 		p = limit
 	}
+	p = t.compaction.hold(p)
 	for _, s := range t.subscriptions {
 		if f := s.cursor.Frontier(); f.Before(p) {
 			p = f
