@@ -26,6 +26,63 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
+// BenchmarkPipelinedSend is one producer that waits for no receipt as long as fewer than a thousand are missing: plain messages of
+// 100 bytes, one by one and in batches of 100, with deduplication and without.
+func BenchmarkPipelinedSend(b *testing.B) {
+	for _, deduplication := range []bool{false, true} {
+		for _, batch := range []int32{1, 100} {
+			b.Run(fmt.Sprintf("dedup=%v/batch=%d", deduplication, batch), func(b *testing.B) { benchmarkPipelinedSend(b, deduplication, batch) })
+		}
+	}
+}
+
+func benchmarkPipelinedSend(b *testing.B, deduplication bool, batch int32) {
+	ctx := context.Background()
+	topics := pipelineTopics(func(o *Options) {
+		o.Policies = func(topicname.Name) Policies { return Policies{Deduplication: deduplication} }
+	})
+	defer topics.Close(ctx)
+	name, err := topicname.Parse("t")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const window = 1000
+	client := benchClient{make(chan error, window)}
+	p, _, err := topics.Produce(ctx, name, cnx.Caller{}, &pulsarproto.CommandProducer{}, client)
+	if err != nil {
+		b.Fatal(err)
+	}
+	payload := make([]byte, 100*batch)
+	metadata := &pulsarproto.MessageMetadata{NumMessagesInBatch: &batch}
+	b.ReportAllocs()
+	sent, received := 0, 0
+	for b.Loop() {
+		p.Send(cnx.Send{SequenceID: uint64(sent), HighestSequenceID: uint64(sent), NumMessages: batch, Metadata: metadata, Payload: payload})
+		if sent++; sent-received == window {
+			if err := <-client.receipts; err != nil {
+				b.Fatal(err)
+			}
+			received++
+		}
+	}
+	for ; received < sent; received++ {
+		if err := <-client.receipts; err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(sent)*float64(batch)/b.Elapsed().Seconds(), "messages/s")
+}
+
+func pipelineTopics(change func(*Options)) *Topics {
+	worlds++
+	options := Options{
+		KV: storeClient.KV, Keys: keyspace.New("pulsar-tc", fmt.Sprint("bench", worlds)), Log: zerolog.Nop(), MaxTxnOps: 8192,
+		MaxRequestBytes: 6 << 20, AllowAutoTopicCreation: true,
+	}
+	change(&options)
+	return New(options)
+}
+
 type benchClient struct{ receipts chan error }
 
 func (c benchClient) Queued(cnx.ProducerInfo)                {}
