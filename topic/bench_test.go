@@ -38,7 +38,7 @@ func BenchmarkPipelinedSend(b *testing.B) {
 
 func benchmarkPipelinedSend(b *testing.B, deduplication bool, batch int32) {
 	ctx := context.Background()
-	topics := pipelineTopics(func(o *Options) {
+	topics := benchTopics(storeClient.KV, func(o *Options) {
 		o.Policies = func(topicname.Name) Policies { return Policies{Deduplication: deduplication} }
 	})
 	defer topics.Close(ctx)
@@ -71,16 +71,6 @@ func benchmarkPipelinedSend(b *testing.B, deduplication bool, batch int32) {
 		}
 	}
 	b.ReportMetric(float64(sent)*float64(batch)/b.Elapsed().Seconds(), "messages/s")
-}
-
-func pipelineTopics(change func(*Options)) *Topics {
-	worlds++
-	options := Options{
-		KV: storeClient.KV, Keys: keyspace.New("pulsar-tc", fmt.Sprint("bench", worlds)), Log: zerolog.Nop(), MaxTxnOps: 8192,
-		MaxRequestBytes: 6 << 20, AllowAutoTopicCreation: true,
-	}
-	change(&options)
-	return New(options)
 }
 
 type benchClient struct{ receipts chan error }

@@ -18,12 +18,16 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-func benchTopics(kv clientv3.KV) *Topics {
+func benchTopics(kv clientv3.KV, change ...func(*Options)) *Topics {
 	worlds++
-	return New(Options{
+	options := Options{
 		KV: kv, Keys: keyspace.New("pulsar-tc", fmt.Sprint("bench", worlds)), Log: zerolog.Nop(),
 		MaxTxnOps: 8192, MaxRequestBytes: 6 << 20, AllowAutoTopicCreation: true, AllowAutoSubscriptionCreation: true,
-	})
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	return New(options)
 }
 
 // loadKV counts calls of the store and the keys that they return.
