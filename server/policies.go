@@ -103,7 +103,7 @@ var backlogPolicies = map[string]topic.BacklogPolicy{
 }
 
 // mostUnits keeps durations and sizes of stored numbers from overflowing; it stands for a hundred years and more.
-const mostUnits = 1 << 31
+const mostUnits = 1<<31 - 1
 
 func seconds(n int64) time.Duration { return time.Duration(min(n, mostUnits)) * time.Second }
 
@@ -121,6 +121,29 @@ func megabytes(n int64) int64 {
 		return -1
 	}
 	return min(n, mostUnits) << 20
+}
+
+// autoCreation joins what the first use of a name makes: subscriptions may be overridden for a topic and for a namespace, topics
+// for a namespace.
+//
+// Source: BrokerService.isAllowAutoTopicCreationAsync, isAllowAutoSubscriptionCreationAsync.
+func (s *Server) autoCreation(name topicname.Name) topic.AutoCreation {
+	options := s.options.topics()
+	joined := topic.AutoCreation{
+		Topics: options.AllowAutoTopicCreation, Partitions: options.AutoPartitions, Subscriptions: options.AllowAutoSubscriptionCreation,
+	}
+	l := s.levels(name)
+	if override := l.namespace.AutoTopicCreation; override != nil {
+		joined.Topics, joined.Partitions = override.Allow, 0
+		if override.Type == "partitioned" && override.Partitions != nil {
+			joined.Partitions = int(min(*override.Partitions, mostUnits))
+		}
+	}
+	override := either(l, func(p *resources.Policies) *resources.AutoSubscriptionCreation { return p.AutoSubscriptionCreation })
+	if override != nil {
+		joined.Subscriptions = override.Allow
+	}
+	return joined
 }
 
 // schemaCompatibility is the strategy that holds for a topic.

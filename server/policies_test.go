@@ -63,3 +63,36 @@ func TestTopicPolicies(t *testing.T) {
 		t.Errorf("of a system topic: %+v", got)
 	}
 }
+
+// What the first use of a name makes can be said for a namespace and, of subscriptions, for a topic.
+func TestAutoCreation(t *testing.T) {
+	s := start(t, load(t))
+	name := topicname.Name{Domain: topicname.Persistent, Tenant: "public", Namespace: "default", Local: "auto"}
+	if got := s.autoCreation(name); got != (topic.AutoCreation{Topics: true, Subscriptions: true}) {
+		t.Errorf("of the broker: %+v", got)
+	}
+	set := func(member, value string) func(resources.Document) error {
+		return func(d resources.Document) error { d[member] = []byte(value); return nil }
+	}
+	namespace := func(member, value string) {
+		t.Helper()
+		if err := s.resources.UpdateNamespace(t.Context(), "public/default", set(member, value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	namespace("autoTopicCreationOverride", `{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":3}`)
+	namespace("autoSubscriptionCreationOverride", `{"allowAutoSubscriptionCreation":false}`)
+	if got := s.autoCreation(name); got != (topic.AutoCreation{Topics: true, Partitions: 3}) {
+		t.Errorf("of the namespace: %+v", got)
+	}
+	if n, err := s.topics.PartitionCount(t.Context(), name, true); n != 3 || err != nil {
+		t.Errorf("first use: %d partitions, %v", n, err)
+	}
+	namespace("autoTopicCreationOverride", `{"allowAutoTopicCreation":false}`)
+	if err := s.resources.UpdateTopic(t.Context(), name, set("autoSubscriptionCreationOverride", `{"allowAutoSubscriptionCreation":true}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.autoCreation(name.WithPartition(0)); got != (topic.AutoCreation{Subscriptions: true}) {
+		t.Errorf("of the topic: %+v", got)
+	}
+}

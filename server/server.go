@@ -156,7 +156,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions := s.options.topics()
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
-	topicOptions.Policies, topicOptions.NamespaceExists = s.topicPolicies, s.namespaceExists
+	topicOptions.Policies, topicOptions.NamespaceExists, topicOptions.AutoCreation = s.topicPolicies, s.namespaceExists, s.autoCreation
 	s.schemas = registry.New(s.schemaOptions())
 	topicOptions.Schemas = s.schemas
 	s.feed = topicfeed.New(s.store.Client(), space, log)

@@ -178,7 +178,7 @@ func (t *Topic) pushInitialSubscription(name string) error {
 	if name == "" || t.subscriptions[name] != nil {
 		return nil
 	}
-	if !t.options.AllowAutoSubscriptionCreation {
+	if !t.options.AutoCreation(t.name).Subscriptions {
 		return fmt.Errorf("%w: Could not create the initial subscription %s: automatic subscription creation is not allowed", txn.ErrNotAllowed, name)
 	}
 	t.queue.push(&subscribeItem{topic: t, name: name, durable: true, earliest: true})

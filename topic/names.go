@@ -59,7 +59,7 @@ func (ts *Topics) identify(ctx context.Context, name topicname.Name, create bool
 		return 0, errPartitioned(name)
 	case partitions > 0 && partition >= partitions:
 		return 0, notAPartition(name, partitions)
-	case partitions == 0 && !(create && ts.options.AllowAutoTopicCreation):
+	case partitions == 0 && !(create && ts.options.AutoCreation(name).Topics):
 		return 0, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
 	}
 	id, _, err := ts.create(ctx, name, attributes{})
@@ -102,7 +102,8 @@ func (ts *Topics) PartitionCount(ctx context.Context, name topicname.Name, creat
 	if err != nil || partitions > 0 {
 		return partitions, err
 	}
-	if create && (ts.options.AutoPartitions == 0 || name.Domain == topicname.Segment || !ts.options.AllowAutoTopicCreation || name.Partition() >= 0 || name.TransactionInternal()) {
+	auto := ts.options.AutoCreation(name)
+	if create && (auto.Partitions == 0 || name.Domain == topicname.Segment || !auto.Topics || name.Partition() >= 0 || name.TransactionInternal()) {
 		return 0, nil
 	}
 	exists, err = ts.TopicExists(ctx, name)
@@ -112,11 +113,11 @@ func (ts *Topics) PartitionCount(ctx context.Context, name topicname.Name, creat
 	case !create:
 		return 0, ErrTopicNotFound
 	}
-	err = ts.CreatePartitioned(ctx, name, ts.options.AutoPartitions, nil)
+	err = ts.CreatePartitioned(ctx, name, auto.Partitions, nil)
 	if errors.Is(err, ErrTopicExists) { // somebody else has just made it
 		return ts.partitions(ctx, name)
 	}
-	return ts.options.AutoPartitions, err
+	return auto.Partitions, err
 }
 
 // TopicsOfNamespace implements conn.Topics. A namespace that does not exist has no topics, as in Pulsar.

@@ -66,6 +66,8 @@ type Options struct {
 	AutoPartitions int
 	// AllowAutoSubscriptionCreation lets the first use create a subscription.
 	AllowAutoSubscriptionCreation bool
+	// AutoCreation, if set, says for each topic what the three settings before say for all. It must not block.
+	AutoCreation func(topicname.Name) AutoCreation
 	// LateSend is transactionLateSendPolicy.
 	LateSend Late
 	// NamespaceExists, if set, tells whether tenant/namespace exists, in place of the namespaces that Topics itself makes.
@@ -113,7 +115,18 @@ type Options struct {
 	DelayedDeliveryTick time.Duration
 }
 
+// AutoCreation says what the first use of a name makes.
+type AutoCreation struct {
+	Topics        bool
+	Partitions    int // of such a topic; 0 makes a plain one
+	Subscriptions bool
+}
+
 func (o Options) withDefaults() Options {
+	if o.AutoCreation == nil {
+		everywhere := AutoCreation{o.AllowAutoTopicCreation, o.AutoPartitions, o.AllowAutoSubscriptionCreation}
+		o.AutoCreation = func(topicname.Name) AutoCreation { return everywhere }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

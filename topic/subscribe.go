@@ -65,7 +65,7 @@ func (i *subscribeItem) prepare(g *group) bool {
 
 // allowed reports whether a missing subscription may be created.
 func (i *subscribeItem) allowed() bool {
-	return !i.durable || i.cmd == nil || i.topic.options.AllowAutoSubscriptionCreation
+	return !i.durable || i.cmd == nil || i.topic.options.AutoCreation(i.topic.name).Subscriptions
 }
 
 // fitsPolicies refuses a durable subscription that is one too many.
