@@ -51,12 +51,12 @@ func (h *handler) leaderBroker(*call) (any, error) {
 	return map[string]string{"brokerId": h.Broker.ID, "serviceUrl": h.Broker.WebURL}, nil
 }
 
-// health is for load balancers, who have no role.
+// health is for load balancers, who have no role. Pulsar calls the plain word JSON.
 func (h *handler) health(*call) (any, error) {
 	if err := h.Broker.Ready(); err != nil {
 		return nil, &refusal{http.StatusServiceUnavailable, err.Error()}
 	}
-	return plainText("ok"), nil
+	return &reply{http.StatusOK, http.Header{"Content-Type": {"application/json"}}, []byte("ok")}, nil
 }
 
 // noDynamicSettings says that no setting changes while the process runs.

@@ -140,6 +140,9 @@ func (h *handler) createTopic(c *call, name topicname.Name) (any, error) {
 	if _, err := c.read(&properties); err != nil {
 		return nil, err
 	}
+	if name.TransactionInternal() {
+		return nil, &refusal{http.StatusBadRequest, "Cannot create topic in system topic format!"}
+	}
 	if _, err := h.namespace(name.NamespaceName()); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,11 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/nonpersistent"
 	"github.com/pulsar-tc/pulsar-tc/pulsaradmin"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -27,7 +31,7 @@ func (s *Server) paths(own http.Handler) http.Handler {
 // administration joins what Pulsar's admin REST is about.
 func (s *Server) administration() pulsaradmin.Options {
 	options := pulsaradmin.Options{
-		Resources: s.resources, Topics: s.topics, Schemas: s.schemas, Transactions: administered{s.group}, Broker: s.broker(),
+		Resources: s.resources, Topics: &administeredTopics{s.topics, s.namedTopics(), s.nonPersistent}, Schemas: s.schemas, Transactions: administered{s.group}, Broker: s.broker(),
 		BrokerPolicies: s.brokerDefaults(), Rights: s.authorization, Log: s.options.Log,
 	}
 	if s.authentication != nil {
@@ -76,6 +80,49 @@ func (s *Server) brokerDefaults() map[string]any {
 		"max_message_size":                 c.MaxMessageSize,
 		"replication_clusters":             []string{c.ClusterName},
 	}
+}
+
+// administeredTopics are all topics as administrators see them.
+type administeredTopics struct {
+	*topic.Topics
+	named         *namedTopics
+	nonPersistent *nonpersistent.Topics
+}
+
+func (t *administeredTopics) TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error) {
+	return t.named.TopicsOfNamespace(ctx, namespace, mode)
+}
+
+func (t *administeredTopics) PartitionCount(ctx context.Context, name topicname.Name, create bool) (int, error) {
+	return t.named.PartitionCount(ctx, name, create)
+}
+
+func (t *administeredTopics) CreateTopic(ctx context.Context, name topicname.Name, properties map[string]string) error {
+	if name.Domain == topicname.NonPersistent {
+		return fmt.Errorf("%w: %s is made by its first use and ends with its last", txn.ErrNotAllowed, name)
+	}
+	return t.Topics.CreateTopic(ctx, name, properties)
+}
+
+func (t *administeredTopics) Unload(ctx context.Context, name topicname.Name) error {
+	if name.Domain != topicname.NonPersistent {
+		return t.Topics.Unload(ctx, name)
+	}
+	if !t.nonPersistent.Unload(name) {
+		return fmt.Errorf("%w: %s", topic.ErrTopicNotFound, name)
+	}
+	return nil
+}
+
+// DeleteTopic disconnects, with force, everybody from a non-persistent topic, which ends with that.
+func (t *administeredTopics) DeleteTopic(ctx context.Context, name topicname.Name, force bool) error {
+	switch {
+	case name.Domain != topicname.NonPersistent:
+		return t.Topics.DeleteTopic(ctx, name, force)
+	case !force && t.nonPersistent.Exists(name):
+		return fmt.Errorf("%w: %s", topic.ErrTopicBusy, name)
+	}
+	return t.Unload(ctx, name)
 }
 
 // administered shows a coordinator.Group to Pulsar's admin REST.

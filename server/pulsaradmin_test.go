@@ -147,6 +147,30 @@ func TestAdminClientTopics(t *testing.T) {
 	}
 }
 
+// Non-persistent topics are listed, unloaded and deleted while somebody uses them.
+func TestAdminNonPersistent(t *testing.T) {
+	s := start(t, load(t))
+	client := adminClient(t, s)
+	name, _ := utils.GetTopicName("non-persistent://public/default/np")
+	status(t, "create", client.Topics().Create(*name, 0), http.StatusPreconditionFailed)
+	pulsarClient, err := pulsar.NewClient(pulsar.ClientOptions{URL: s.ServiceURL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pulsarClient.Close()
+	producer, err := pulsarClient.CreateProducer(pulsar.ProducerOptions{Topic: name.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, _ := utils.GetNamespaceName("public/default")
+	if _, plain, err := client.Topics().List(*namespace); err != nil || !slices.Contains(plain, name.String()) {
+		t.Errorf("list: %v, %v", plain, err)
+	}
+	status(t, "delete while in use", client.Topics().Delete(*name, false, true), http.StatusPreconditionFailed)
+	status(t, "unload", client.Topics().Unload(*name), 0)
+	producer.Close()
+}
+
 func statsError(topics pulsaradmin.Topics, name *utils.TopicName) error {
 	_, err := topics.GetStats(*name)
 	return err

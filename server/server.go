@@ -250,7 +250,7 @@ func (s *Server) serveBinary(_, run context.Context) error {
 		options.Authorizer = s.authorization
 	}
 	s.connections = conn.NewServer(options, conn.Services{
-		Coordinators: &coordinators{s.group}, Topics: &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent, s.schemas}, Lookup: where,
+		Coordinators: &coordinators{s.group}, Topics: s.namedTopics(), Lookup: where,
 		Schemas: &schemas{s.schemas, s.topics, s.nonPersistent}, TopicFeed: s.feed,
 	})
 	s.onClose(s.drain)

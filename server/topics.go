@@ -21,6 +21,10 @@ type namedTopics struct {
 	schemas       topic.Schemas
 }
 
+func (s *Server) namedTopics() *namedTopics {
+	return &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent, s.schemas}
+}
+
 // TopicsOfNamespace implements conn.Topics.
 func (t *namedTopics) TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error) {
 	names, err := t.Topics.TopicsOfNamespace(ctx, namespace, mode)

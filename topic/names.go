@@ -28,7 +28,7 @@ func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
 	if name.TransactionInternal() {
 		return fmt.Errorf("%w: Can not create transaction system topic %s", txn.ErrNotAllowed, name)
 	}
-	exists, err := ts.NamespaceExists(ctx, name.NamespaceName())
+	exists, err := ts.options.NamespaceExists(ctx, name.NamespaceName())
 	if err == nil && !exists {
 		err = ErrNamespaceNotFound
 	}
@@ -91,7 +91,7 @@ func (ts *Topics) TopicExists(ctx context.Context, name topicname.Name) (bool, e
 // PartitionCount implements conn.Topics. A topic that does not exist and may not be created counts as a plain one if create
 // allows it to be made by its first use; otherwise it is not found.
 func (ts *Topics) PartitionCount(ctx context.Context, name topicname.Name, create bool) (int, error) {
-	exists, err := ts.NamespaceExists(ctx, name.NamespaceName())
+	exists, err := ts.options.NamespaceExists(ctx, name.NamespaceName())
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +122,7 @@ func (ts *Topics) PartitionCount(ctx context.Context, name topicname.Name, creat
 
 // TopicsOfNamespace implements conn.Topics. A namespace that does not exist has no topics, as in Pulsar.
 func (ts *Topics) TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error) {
-	exists, err := ts.NamespaceExists(ctx, namespace)
+	exists, err := ts.options.NamespaceExists(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (ts *Topics) TopicsOfNamespace(ctx context.Context, namespace string, mode 
 // PartitionedTopics lists the partitioned topics of a namespace, in order.
 // Errors: ErrNamespaceNotFound.
 func (ts *Topics) PartitionedTopics(ctx context.Context, namespace string) ([]string, error) {
-	exists, err := ts.NamespaceExists(ctx, namespace)
+	exists, err := ts.options.NamespaceExists(ctx, namespace)
 	if err == nil && !exists {
 		err = ErrNamespaceNotFound
 	}

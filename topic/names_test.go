@@ -82,28 +82,16 @@ func TestOddNamesStayApart(t *testing.T) {
 	}
 }
 
+// A topic is made where its namespace exists only.
 func TestNamespaces(t *testing.T) {
-	w := newWorld(t)
-	ctx := context.Background()
-	if err := w.topics.CreateNamespace(ctx, "acme/orders"); err != nil {
-		t.Fatal(err)
-	}
+	w := newWorld(t, func(o *Options) {
+		o.NamespaceExists = func(_ context.Context, namespace string) (bool, error) { return namespace == "acme/orders", nil }
+	})
 	w.produce("persistent://acme/orders/t").send(message(0, "m"))
-	w.restart()
-	if exists, err := w.topics.NamespaceExists(ctx, "acme/orders"); err != nil || !exists {
-		t.Fatalf("%v, %v", exists, err)
-	}
-	tenants, err := w.topics.Tenants(ctx)
-	if err != nil || !slices.Equal(tenants, []string{"acme", "public", "pulsar"}) {
-		t.Fatalf("tenants %q, %v", tenants, err)
-	}
-	for tenant, want := range map[string][]string{"acme": {"acme/orders"}, "public": {"public/default"}, "none": nil} {
-		if got, err := w.topics.Namespaces(ctx, tenant); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("namespaces of %s: %q, %v", tenant, got, err)
+	for _, name := range []string{"persistent://acme/other/t", "t"} {
+		if _, err := w.tryProduce(name, &pulsarproto.CommandProducer{}); !errors.Is(err, ErrNamespaceNotFound) {
+			t.Errorf("produce to %s: %v", name, err)
 		}
-	}
-	if err := w.topics.CreateNamespace(ctx, "acme"); !errors.Is(err, txn.ErrNotAllowed) {
-		t.Fatalf("half a namespace: %v", err)
 	}
 }
 

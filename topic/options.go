@@ -70,7 +70,7 @@ type Options struct {
 	AutoCreation func(topicname.Name) AutoCreation
 	// LateSend is transactionLateSendPolicy.
 	LateSend Late
-	// NamespaceExists, if set, tells whether tenant/namespace exists, in place of the namespaces that Topics itself makes.
+	// NamespaceExists tells whether tenant/namespace exists. Default: public/default and pulsar/system do.
 	NamespaceExists func(ctx context.Context, namespace string) (bool, error)
 	// Policies says what holds for a topic. It must not block. Default: the zero Policies for every topic.
 	Policies func(topicname.Name) Policies
@@ -129,6 +129,11 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.NamespaceExists == nil {
+		o.NamespaceExists = func(_ context.Context, namespace string) (bool, error) {
+			return namespace == "public/default" || namespace == topicname.SystemNamespace, nil
+		}
 	}
 	if o.Policies == nil {
 		o.Policies = func(topicname.Name) Policies { return Policies{} }

@@ -21,14 +21,13 @@ type Topics struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup // goroutines of no topic
 
-	mu         sync.Mutex // guards the rest
-	slots      map[string]*slot
-	topics     map[*Topic]struct{}
-	namespaces map[string]bool            // known to exist
-	dormant    map[topicname.Name]dormant // unloaded topics that time has something to do with
-	closing    bool
-	loads      sync.WaitGroup
-	closed     sync.WaitGroup // closed topics of which something still runs
+	mu      sync.Mutex // guards the rest
+	slots   map[string]*slot
+	topics  map[*Topic]struct{}
+	dormant map[topicname.Name]dormant // unloaded topics that time has something to do with
+	closing bool
+	loads   sync.WaitGroup
+	closed  sync.WaitGroup // closed topics of which something still runs
 }
 
 // slot is the place of one topic, from the moment that a load begins.
@@ -42,12 +41,11 @@ type slot struct {
 func New(options Options) *Topics {
 	options = options.withDefaults()
 	ts := &Topics{
-		options:    options,
-		store:      store{options.KV, options.StoreTimeout},
-		slots:      make(map[string]*slot),
-		topics:     make(map[*Topic]struct{}),
-		namespaces: map[string]bool{"public/default": true, topicname.SystemNamespace: true},
-		dormant:    make(map[topicname.Name]dormant),
+		options: options,
+		store:   store{options.KV, options.StoreTimeout},
+		slots:   make(map[string]*slot),
+		topics:  make(map[*Topic]struct{}),
+		dormant: make(map[topicname.Name]dormant),
 	}
 	ts.budget.limit = options.CacheBytes
 	ts.ctx, ts.cancel = context.WithCancel(context.Background())
