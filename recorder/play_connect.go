@@ -25,9 +25,12 @@ func playConnect(r *recording) {
 	r.request("lookup-0", x, lookupCommand(assignTopic+"-partition-0"))
 	r.request("tc0", x, tcConnectCommand(0))
 	r.request("tc0-again", x, tcConnectCommand(0))
+	// The numbers are those of a server that nothing else uses; here other scenarios run beside this one, and ids begin at the
+	// time of the start.
 	lw := func(step string) {
 		m := r.admin("GET", "/admin/v3/transactions/coordinatorStats?coordinatorId=0", "").object()
-		r.line(step, "admin coordinatorStats (first run on a fresh server only)", fmt.Sprintf("leastSigBits=%v lowWaterMark=%v ongoingTxnSize=%v", m["leastSigBits"], m["lowWaterMark"], m["ongoingTxnSize"]))
+		r.line(step, "admin coordinatorStats (first run on a fresh server only)",
+			fmt.Sprintf("leastSigBits=%s lowWaterMark=%s ongoingTxnSize=%s", shape(m["leastSigBits"]), shape(m["lowWaterMark"]), shape(m["ongoingTxnSize"])))
 	}
 	lw("stats: nothing open")
 	n1 := r.request("new", x, newTxnCommand(u64(60000), u64(0)))
