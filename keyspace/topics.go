@@ -265,6 +265,9 @@ func (s Subscription) Prefix() string { return s.prefix }
 // Name is the key of the name.
 func (s Subscription) Name() string { return s.prefix + "name" }
 
+// Properties is the key of what the client that created the subscription says of it.
+func (s Subscription) Properties() string { return s.prefix + "properties" }
+
 // Frontier is the key of the cursor's frontier.
 func (s Subscription) Frontier() string { return s.prefix + "frontier" }
 

@@ -2,7 +2,7 @@ package topic
 
 import "github.com/pulsar-tc/pulsar-tc/pulsarproto"
 
-// Stats implements cnx.Consumer. Rates are not measured here and absent.
+// Stats implements cnx.Consumer. What is not measured is absent.
 func (c *consumer) Stats(done func(*pulsarproto.CommandConsumerStatsResponse, error)) {
 	c.topic.ask(func(alive bool) {
 		if !alive {
@@ -11,6 +11,7 @@ func (c *consumer) Stats(done func(*pulsarproto.CommandConsumerStatsResponse, er
 		}
 		stats := c.stats()
 		done(&pulsarproto.CommandConsumerStatsResponse{
+			MsgRateOut: &stats.MsgRateOut, MsgThroughputOut: &stats.MsgThroughputOut, MsgRateRedeliver: &stats.MsgRateRedeliver,
 			ConsumerName: &stats.ConsumerName, AvailablePermits: new(uint64(max(0, stats.AvailablePermits))),
 			UnackedMessages: new(uint64(stats.UnackedMessages)), BlockedConsumerOnUnackedMsgs: &stats.BlockedConsumerOnUnackedMsgs,
 			Address: &stats.Address, ConnectedSince: &stats.ConnectedSince,

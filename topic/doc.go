@@ -53,6 +53,7 @@
 //	m/txn/<txn>           mark: positions of the first and the last entry, 16 bytes each, then per producer: uvarint length,
 //	                      name, uvarint highest sequence id
 //	m/sub/.../name        the name, without version byte
+//	m/sub/.../properties  per property: uvarint length, key, uvarint length, value; absent: none
 //	m/sub/.../frontier, acked, batch    package cursor
 //	m/sub/.../pending     package pendingack
 package topic

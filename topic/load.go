@@ -86,11 +86,12 @@ type loader struct {
 }
 
 type storedSubscription struct {
-	name     string
-	frontier []byte
-	buckets  []cursor.BucketValue
-	partials []cursor.PartialValue
-	pending  []storedPending
+	name       string
+	properties map[string]string
+	frontier   []byte
+	buckets    []cursor.BucketValue
+	partials   []cursor.PartialValue
+	pending    []storedPending
 }
 
 type storedPending struct {
@@ -170,6 +171,10 @@ func (s *storedSubscription) take(key string, value []byte) error {
 	case "frontier":
 		s.frontier = value
 		return nil
+	case "properties":
+		properties, err := decodeProperties(value)
+		s.properties = properties
+		return err
 	case "pending":
 		id, number, ok := keyspace.ParsePending(rest)
 		if !ok {
@@ -241,7 +246,7 @@ func (stored *storedSubscription) restore(t *Topic, id uint64) (*subscription, e
 		}
 	}
 	s := t.newSubscription(stored.name, true, c)
-	s.keys = t.keys.Subscription(id)
+	s.keys, s.properties = t.keys.Subscription(id), stored.properties
 	for _, p := range stored.pending {
 		s.pending.Restore(p.id, p.held)
 		s.nextPending = max(s.nextPending, p.number+1)

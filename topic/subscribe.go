@@ -46,7 +46,7 @@ func (i *subscribeItem) prepare(g *group) bool {
 	if i.err = i.fitsPolicies(); i.err != nil {
 		return true
 	}
-	if len(g.blocks) > 0 || t.creating[i.name] || !g.fits(2, len(i.name)) {
+	if len(g.blocks) > 0 || t.creating[i.name] || !g.fits(3, len(i.name)+maxPropertiesBytes) {
 		return false
 	}
 	i.created = t.newSubscription(i.name, i.durable, cursor.New(i.start()))
@@ -60,6 +60,11 @@ func (i *subscribeItem) prepare(g *group) bool {
 	g.write(clientv3.OpPut(i.created.keys.Name(), i.name))
 	g.write(clientv3.OpPut(i.created.keys.Frontier(), string(cursor.EncodeFrontier(i.created.cursor.Frontier()))))
 	g.count(2, len(i.name))
+	if i.created.properties = propertiesOf(i.cmd); len(i.created.properties) > 0 {
+		value := encodeProperties(i.created.properties)
+		g.write(clientv3.OpPut(i.created.keys.Properties(), string(value)))
+		g.count(1, len(value))
+	}
 	return true
 }
 
@@ -285,11 +290,14 @@ func (o *Options) checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
 	case name == "", name == reservedSubscription:
 		return ErrSubscriptionName
 	}
+	if err := checkProperties(cmd.GetSubscriptionProperties()); err != nil {
+		return err
+	}
 	if err := errors.Join(checkLength("subscription", cmd.GetSubscription()), checkLength("consumer_name", cmd.GetConsumerName())); err != nil {
 		return err
 	}
 	if o.NoKeyShared && cmd.GetSubType() == pulsarproto.CommandSubscribe_Key_Shared {
-		return fmt.Errorf("%w: Key_Shared subscription is disabled by broker.", txn.ErrNotAllowed)
+		return fmt.Errorf("%w: Key_Shared subscription is disabled by broker", txn.ErrNotAllowed)
 	}
 	switch kind := cmd.GetSubType(); kind {
 	case pulsarproto.CommandSubscribe_Exclusive, pulsarproto.CommandSubscribe_Failover:

@@ -19,12 +19,14 @@ type subscription struct {
 	topic   *Topic
 	name    string
 	durable bool
-	keys    keyspace.Subscription
-	hash    string    // as a participant
-	gone    bool      // deleted, or about to be
-	unused  time.Time // it had no consumers when that was looked at; zero: it has
-	seeking bool      // its consumers were disconnected for a seek, and nothing is delivered until it is done
-	kind    pulsarproto.CommandSubscribe_SubType
+	// properties are those of the client that created it; never changed.
+	properties map[string]string
+	keys       keyspace.Subscription
+	hash       string    // as a participant
+	gone       bool      // deleted, or about to be
+	unused     time.Time // it had no consumers when that was looked at; zero: it has
+	seeking    bool      // its consumers were disconnected for a seek, and nothing is delivered until it is done
+	kind       pulsarproto.CommandSubscribe_SubType
 
 	cursor      *cursor.Cursor
 	pending     *pendingack.Handle

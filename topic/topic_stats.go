@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -153,7 +154,10 @@ func (s *subscription) stats() SubscriptionStats {
 		Type: "None", IsDurable: s.durable, MsgBacklog: s.backlog(), BacklogSize: s.backlogSize(), NonContiguousDeletedMessagesRanges: s.cursor.Holes(),
 		MsgOutCounter: s.out.messages, BytesOutCounter: s.out.bytes, MsgRateOut: s.out.messageRate, MsgThroughputOut: s.out.byteRate,
 		MsgRateRedeliver:       s.repeated.messageRate,
-		SubscriptionProperties: map[string]string{}, ConsumersAfterMarkDeletePosition: map[string]string{}, Consumers: []ConsumerStats{},
+		SubscriptionProperties: maps.Clone(s.properties), ConsumersAfterMarkDeletePosition: map[string]string{}, Consumers: []ConsumerStats{},
+	}
+	if out.SubscriptionProperties == nil {
+		out.SubscriptionProperties = map[string]string{}
 	}
 	out.MsgDelayed = uint64(len(s.delayed.entries))
 	out.MsgBacklogNoDelayed = out.MsgBacklog - min(out.MsgBacklog, out.MsgDelayed)

@@ -21,8 +21,8 @@ type Selector interface {
 
 // Errors of Fixed.Add. Source: HashRangeExclusiveStickyKeyConsumerSelector.validateKeySharedMeta.
 var (
-	ErrNoRanges = errors.New("Ranges for KeyShared policy must not be empty.")
-	ErrBackward = errors.New("Fixed hash range start > end")
-	ErrOutside  = errors.New("Fixed hash range is not within 0 to 65535")
-	ErrConflict = errors.New("Range conflict with consumer")
+	ErrNoRanges = errors.New("ranges for KeyShared policy must not be empty")
+	ErrBackward = errors.New("fixed hash range start > end")
+	ErrOutside  = errors.New("fixed hash range is not within 0 to 65535")
+	ErrConflict = errors.New("range conflict with consumer")
 )
