@@ -33,6 +33,7 @@ public final class Main {
         Read.addTo(all);
         Participants.addTo(all);
         Sequence.addTo(all);
+        Schemas.addTo(all);
         Transform.addTo(all);
         return all;
     }

@@ -1,17 +1,56 @@
 package transactions;
 
 import static transactions.Topics.LONG;
+import static transactions.Topics.check;
 import static transactions.Topics.expect;
+import static transactions.Topics.expectNothing;
 import static transactions.Topics.send;
 
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.apache.pulsar.client.api.Consumer;
+import org.apache.pulsar.client.api.Message;
+import org.apache.pulsar.client.api.Producer;
+import org.apache.pulsar.client.api.Schema;
+import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.transaction.Transaction;
 
 /** Topics and subscriptions that take part in a transaction: several partitions, gone ones, and the names that clients list. */
 final class Participants {
     static void addTo(Map<String, Main.Scenario> all) {
+        all.put("a partitioned topic", Participants::partitions);
         all.put("a subscription that is gone does not stop a commit", Participants::unsubscribed);
+        all.put("a pattern consumer hears of the topics of applications alone", Participants::pattern);
+    }
+
+    private static void partitions(Topics topics) throws Exception {
+        Topics own = topics.onServerOfItsOwn("allowAutoTopicCreationType=partitioned", "defaultNumPartitions=3");
+        String topic = own.name("partitioned");
+        Producer<String> producer = own.producer(topic);
+        check(own.client.getPartitionsForTopic(topic).get().size() == 3, "not three partitions");
+        Consumer<String> consumer = own.consumer(topic);
+        Transaction aborted = own.begin(LONG);
+        send(producer, aborted, "x", "y", "z");
+        aborted.abort().get();
+        Transaction committed = own.begin(LONG);
+        send(producer, committed, "a", "b", "c", "d", "e", "f");
+        expectNothing(consumer);
+        committed.commit().get();
+        Set<String> values = new HashSet<>();
+        Transaction acknowledging = own.begin(LONG);
+        for (int i = 0; i < 6; i++) {
+            Message<String> message = Topics.receive(consumer);
+            check(message != null, "only " + values);
+            values.add(message.getValue());
+            consumer.acknowledgeAsync(message.getMessageId(), acknowledging).get();
+        }
+        check(values.equals(Set.of("a", "b", "c", "d", "e", "f")), "received " + values);
+        acknowledging.commit().get();
+        consumer.redeliverUnacknowledgedMessages();
+        expectNothing(consumer);
     }
 
     private static void unsubscribed(Topics topics) throws Exception {
@@ -25,6 +64,26 @@ final class Participants {
         consumer.unsubscribe();
         txn.commit().get();
         expect(topics.consumer(other), "other");
+    }
+
+    /** Pulsar tells such a consumer of the system topics of pending acknowledgements. It watches short patterns and polls long ones. */
+    private static void pattern(Topics topics) throws Exception {
+        String run = topics.name("").substring("persistent://public/default/java-".length());
+        for (String prefix : new String[] {"persistent://public/default/" + run.substring(0, 8), topics.name("pattern")}) {
+            Consumer<String> consumer = topics.client.newConsumer(Schema.STRING).topicsPattern(Pattern.compile(prefix + ".*"))
+                    .subscriptionName("pattern").subscriptionInitialPosition(SubscriptionInitialPosition.Earliest)
+                    .patternAutoDiscoveryPeriod(1, TimeUnit.SECONDS).subscribe();
+            Consumer<String> pending = topics.consumer(prefix + "-1");
+            send(topics.producer(prefix + "-1"), "a");
+            Transaction txn = topics.begin(LONG);
+            pending.acknowledgeAsync(expect(pending, "a").get(0).getMessageId(), txn).get();
+            expect(consumer, "a");
+            send(topics.producer(prefix + "-2"), "b");
+            expect(consumer, "b");
+            txn.commit().get();
+            expectNothing(consumer);
+            check(consumer.isConnected(), "refused a topic");
+        }
     }
 
     private Participants() {

@@ -18,6 +18,7 @@ import org.apache.pulsar.client.api.Producer;
 import org.apache.pulsar.client.api.PulsarClientException;
 import org.apache.pulsar.client.api.SubscriptionType;
 import org.apache.pulsar.client.api.transaction.Transaction;
+import org.apache.pulsar.client.api.transaction.TransactionCoordinatorClientException;
 
 /** What a consumer sees of messages that were sent in transactions. */
 final class Produce {
@@ -30,6 +31,7 @@ final class Produce {
         all.put("a plain message inside a transaction's batch has the transaction's fate", Produce::plainInBatch);
         all.put("chunks of a message in a transaction", Produce::chunks);
         all.put("a send behind the end is refused and holds nothing back", Produce::lateSend);
+        all.put("a send in a transaction to a non-persistent topic is refused", Produce::nonPersistent);
     }
 
     private static void commit(Topics topics) throws Exception {
@@ -181,6 +183,16 @@ final class Produce {
             expect(consumer, "plain");
         }
         expectNothing(consumer);
+    }
+
+    private static void nonPersistent(Topics topics) throws Exception {
+        String topic = topics.name("volatile").replace("persistent:", "non-persistent:");
+        Producer<String> producer = topics.producer(topic);
+        Transaction txn = topics.begin(LONG);
+        refused(producer.newMessage(txn).value("m").sendAsync(), TransactionCoordinatorClientException.class);
+        check(producer.isConnected(), "the connection was closed");
+        txn.abort().get();
+        commit(topics); // the same client goes on
     }
 
     private Produce() {
