@@ -42,6 +42,7 @@ var rows = []struct {
 	{"plain", publishPlain},
 	{"transform", transform},
 	{"pulsar", besidePulsar},
+	{"java-send", javaSendsBesidePulsar},
 }
 
 func main() {
