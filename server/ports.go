@@ -98,10 +98,10 @@ func urlOf(p *port) string {
 	return p.url
 }
 
-// URLs are the advertised addresses of all ports that are on.
+// URLs are the advertised addresses of all ports that are on, those without TLS first.
 func (s *Server) URLs() []string {
 	var all []string
-	for _, p := range []*port{s.ports.binary, s.ports.binaryTLS, s.ports.web, s.ports.webTLS} {
+	for _, p := range []*port{s.ports.binary, s.ports.web, s.ports.binaryTLS, s.ports.webTLS} {
 		if p != nil {
 			all = append(all, p.url)
 		}
