@@ -25,6 +25,7 @@ type comparison struct {
 // compare looks at the versions from the last on back.
 func (r *Registry) compare(ctx context.Context, topic topicname.Name, s schema.Schema, q question) (comparison, error) {
 	keys := r.keys(topic)
+	before := head{revision: -1}
 	for {
 		h, err := r.head(ctx, keys)
 		if err != nil {
@@ -44,9 +45,13 @@ func (r *Registry) compare(ctx context.Context, topic topicname.Name, s schema.S
 				c.look(v, s, q, number == h.next)
 			}
 		}
-		if complete {
+		switch {
+		case complete:
 			return c, nil
+		case h == before:
+			return comparison{}, missing(keys)
 		}
+		before = h
 	}
 }
 

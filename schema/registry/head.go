@@ -69,6 +69,11 @@ func (r *Registry) version(ctx context.Context, keys keyspace.Schemas, number ui
 	return v, true, nil
 }
 
+// missing is the fault of a store that lacks a version which its head, read twice, counts.
+func missing(keys keyspace.Schemas) error {
+	return &txn.CorruptError{Key: keys.Head(), Reason: "it counts a version that is not there"}
+}
+
 func (r *Registry) get(ctx context.Context, key string) (*clientv3.GetResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.options.StoreTimeout)
 	defer cancel()

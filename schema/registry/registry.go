@@ -32,6 +32,7 @@ func (r *Registry) keys(topic topicname.Name) keyspace.Schemas {
 // Latest returns the last version; found is false if the topic has none.
 func (r *Registry) Latest(ctx context.Context, topic topicname.Name) (v schema.Version, found bool, err error) {
 	keys := r.keys(topic)
+	before := head{revision: -1}
 	for {
 		h, err := r.head(ctx, keys)
 		if err != nil || h.live == h.next {
@@ -40,6 +41,10 @@ func (r *Registry) Latest(ctx context.Context, topic topicname.Name) (v schema.V
 		if v, found, err = r.version(ctx, keys, h.next-1); err != nil || found {
 			return v, found, err
 		}
+		if h == before {
+			return v, false, missing(keys)
+		}
+		before = h
 	}
 }
 

@@ -251,6 +251,7 @@ func TestCorruptStore(t *testing.T) {
 	r := newRegistry(t, nil)
 	r.mustPut(t, record("a"), 0)
 	keys := r.keys(topic)
+	r.wantMissing(t, keys.Version(0))
 	for _, key := range []string{keys.Version(0), keys.Head()} {
 		if _, err := r.options.KV.Put(t.Context(), key, "\x09"); err != nil {
 			t.Fatal(err)
@@ -262,6 +263,23 @@ func TestCorruptStore(t *testing.T) {
 		if _, err := r.Put(t.Context(), topic, record("b"), ""); !errors.As(err, &corrupt) {
 			t.Errorf("put on corrupt %s: %v", key, err)
 		}
+	}
+}
+
+// wantMissing takes a version away that the head counts: that is told, not waited for.
+func (r *Registry) wantMissing(t *testing.T, key string) {
+	t.Helper()
+	if _, err := r.options.KV.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var corrupt *txn.CorruptError
+	if _, _, err := r.Latest(ctx, topic); !errors.As(err, &corrupt) {
+		t.Errorf("a missing version: %v", err)
+	}
+	if _, err := r.Put(ctx, topic, record("b"), ""); !errors.As(err, &corrupt) {
+		t.Errorf("put on a missing version: %v", err)
 	}
 }
 
