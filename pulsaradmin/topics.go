@@ -17,6 +17,8 @@ import (
 
 // Topics is the topics of this process. Errors are package topic's and txn's.
 type Topics interface {
+	Compactions
+
 	TopicExists(ctx context.Context, name topicname.Name) (bool, error)
 	TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error)
 	PartitionedTopics(ctx context.Context, namespace string) ([]string, error)
@@ -84,6 +86,8 @@ func (h *handler) routeTopics(domain string) {
 		{"PUT", "/properties", administer, h.setProperties},
 		{"DELETE", "/properties", administer, h.deleteProperty},
 		{"PUT", "/unload", administer, h.unload},
+		{"PUT", "/compaction", administer, h.compact},
+		{"GET", "/compaction", administer, h.getCompaction},
 		{"POST", "/terminate", administer, h.terminate},
 		{"POST", "/terminate/partitions", administer, h.terminatePartitions},
 		{"GET", "/stats", find, h.getStats},

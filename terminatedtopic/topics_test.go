@@ -33,7 +33,8 @@ type book struct {
 	kept   map[preserver.Key][]preserver.Outcome // oldest first
 	marks  map[preserver.Key]uint64              // places of forgettings
 	closed func()
-	asked  int
+	hold   chan struct{} // if set, outcomes are told when it is closed
+	held   chan struct{} // gets one when somebody waits for that
 	topics *Topics
 }
 
@@ -63,9 +64,12 @@ func (b *book) ClientNames(_ context.Context, _ uint64, from int) ([]preserver.N
 }
 
 func (b *book) ClientOutcomes(_ context.Context, _ uint64, key preserver.Key, limit int) (preserver.Shown, error) {
+	if b.hold != nil {
+		b.held <- struct{}{}
+		<-b.hold
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.asked++
 	all := slices.Clone(b.kept[key])
 	slices.Reverse(all)
 	if len(all) > limit {
@@ -547,4 +551,27 @@ func TestTombstonesAreBounded(t *testing.T) {
 	if n := p.count(); n != maxTombstones {
 		t.Errorf("%d tombstones are given, want %d", n, maxTombstones)
 	}
+}
+
+// TestSeekWhileAMessageIsMade: what was on its way when the cursor moved does not move it on.
+func TestSeekWhileAMessageIsMade(t *testing.T) {
+	b := newTopics(1 << 20)
+	defer b.topics.Close()
+	var places []uint64
+	for _, name := range []string{"a", "b"} {
+		places = append(places, b.end(key("", name)))
+	}
+	cmd := durable(pulsarproto.CommandSubscribe_Exclusive, pulsarproto.CommandSubscribe_Earliest)
+	p := newPeer(t)
+	c := b.subscribe(t, cmd, p)
+	defer c.Close()
+	c.Flow(1)
+	await(t, "the first", func() bool { return p.last() == places[0] })
+	b.hold, b.held = make(chan struct{}), make(chan struct{}, 10)
+	c.Flow(2)
+	<-b.held
+	c.Redeliver(&pulsarproto.CommandRedeliverUnacknowledgedMessages{})
+	close(b.hold)
+	want := []uint64{places[0], places[0], places[1]}
+	await(t, fmt.Sprint(want), func() bool { p.mu.Lock(); defer p.mu.Unlock(); return slices.Equal(p.ids, want) })
 }
