@@ -155,12 +155,15 @@ func (ts *Topics) closeForRemoval(ctx context.Context, found []doomed, r removal
 		if d.open == nil {
 			continue
 		}
+		item := &closeItem{topic: d.open, removal: r}
 		_, err := runIn(ctx, d.open, func(t *Topic, answer func(struct{}, error)) {
-			t.queue.push(&closeItem{t, r, onlyError(answer)})
+			item.answer = onlyError(answer)
+			t.queue.push(item)
 		})
 		switch {
 		case errors.Is(err, errClosing): // it was unloaded, and whoever loads it changes its owner
 		case err != nil:
+			d.open.post(func(bool) { item.cancel() })
 			return closed, err
 		default:
 			closed = append(closed, d.open)
@@ -174,6 +177,17 @@ type closeItem struct {
 	topic   *Topic
 	removal removal
 	answer  func(error)
+
+	cancelled bool // nobody waits for the answer any more
+	closed    bool // it made the topic take no more clients
+}
+
+// cancel takes back what the item did, or is about to do.
+func (c *closeItem) cancel() {
+	c.cancelled = true
+	if c.closed {
+		c.topic.removing = false
+	}
 }
 
 func (c *closeItem) prepare(*group) bool { return true }
@@ -193,7 +207,9 @@ func (c *closeItem) done(*group) {
 		c.answer(fmt.Errorf("%w: %s", ErrTopicBusy, t.fullName))
 		return
 	}
-	t.removing = true
+	if !c.cancelled {
+		t.removing, c.closed = true, true
+	}
 	c.answer(nil)
 }
 

@@ -47,3 +47,26 @@ func TestUnloadWithSlowStore(t *testing.T) {
 	w.end(id, txn.Commit, "t", "")
 	w.subscribe("t", "s").want("first", "second")
 }
+
+// TestDeletionGivesUp: a deletion that does not wait for a store that hangs leaves the topic as it was.
+func TestDeletionGivesUp(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("t")
+	release := make(chan struct{})
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		<-release
+		return commit()
+	})
+	p.Send(message(0, "first"))
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := w.topics.DeleteTopic(ctx, parse(t, "t"), true); err == nil {
+		t.Fatal("deleted while the store hangs")
+	}
+	close(release)
+	if r := p.receipt(); r.err != nil {
+		t.Fatal(r.err)
+	}
+	w.produce("t").send(message(0, "second"))
+	w.subscribe("t", "s", earliest).want("first", "second")
+}
