@@ -47,9 +47,6 @@ type reply struct {
 	body   []byte
 }
 
-// accepted is 200 without a body, where Pulsar answers that instead of 204.
-var accepted = &reply{status: http.StatusOK}
-
 func plainText(text string) *reply {
 	return &reply{http.StatusOK, http.Header{"Content-Type": {"text/plain"}}, []byte(text)}
 }

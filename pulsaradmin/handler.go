@@ -42,12 +42,15 @@ type Options struct {
 
 type handler struct {
 	Options
-	mux    *http.ServeMux
-	tokens chan struct{}
+	mux      *http.ServeMux
+	patterns []string // of mux
+	tokens   chan struct{}
 }
 
 // New returns the handler of the paths in the package comment.
-func New(options Options) http.Handler {
+func New(options Options) http.Handler { return newHandler(options) }
+
+func newHandler(options Options) *handler {
 	h := &handler{Options: options, mux: http.NewServeMux(), tokens: make(chan struct{}, maxRequests)}
 	h.routeTenants()
 	h.routeClusters()
@@ -77,6 +80,7 @@ type call struct {
 
 // route makes answer serve a pattern of http.ServeMux. A nil value is answered 204, a *reply as it is, everything else as JSON.
 func (h *handler) route(pattern string, answer func(*call) (any, error)) {
+	h.patterns = append(h.patterns, pattern)
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, h: h, body: http.MaxBytesReader(w, r.Body, maxBody)}
 		value, err := h.ask(c, answer)

@@ -109,11 +109,11 @@ func TestAdminClientTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	status(t, "delete a topic in use", topics.Delete(*name, false, true), http.StatusPreconditionFailed)
-	message, err := subscriptions.GetMessageByID(*name, sent.LedgerID(), sent.EntryID())
-	if err != nil || string(message.Payload) != "hello" || message.Properties["Key=1"] != "ä" {
-		t.Errorf("message: %+v, %v", message, err)
+	messages, err := subscriptions.GetMessagesByID(*name, sent.LedgerID(), sent.EntryID())
+	if err != nil || len(messages) != 1 || string(messages[0].Payload) != "hello" || messages[0].Properties["Key=1"] != "ä" {
+		t.Errorf("messages: %+v, %v", messages, err)
 	}
-	_, err = subscriptions.GetMessageByID(*name, sent.LedgerID(), sent.EntryID()+1)
+	_, err = subscriptions.GetMessagesByID(*name, sent.LedgerID(), sent.EntryID()+1)
 	status(t, "message that is not there", err, http.StatusNotFound)
 	peeked, err := subscriptions.PeekMessages(*name, "a/b c", 1)
 	if err != nil || len(peeked) != 1 || string(peeked[0].Payload) != "hello" {

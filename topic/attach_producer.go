@@ -76,6 +76,7 @@ func (a *attachProducer) attach(admission admission) {
 	p := &producer{
 		topic: t, id: a.cmd.GetProducerId(), name: a.name, epoch: a.cmd.GetEpoch(), caller: a.caller, client: a.client,
 		mode: a.mode(), attached: true, since: t.options.Now().UnixMilli(), stored: t.dedup.Open(a.name),
+		metadata: keptMetadata(a.cmd.GetMetadata()),
 	}
 	t.producers[a.name] = p
 	if a.exclusive() {

@@ -26,6 +26,7 @@ type consumer struct {
 	out          meter
 	repeated     meter // of out, what was delivered before
 	autoConsume  bool  // takes the schema of the topic
+	metadata     map[string]string
 
 	flowed   int64 // Unix ms of the last FLOW; 0: none
 	permits  int64 // in messages; below 0 by the rest of a batch

@@ -19,6 +19,7 @@ type producer struct {
 	broken   bool  // nothing of it is written any more: it was fenced, or a send was refused that its client repeats
 	since    int64 // Unix ms
 	in       meter
+	metadata map[string]string
 
 	// stored is what open transactions had of this name when the producer attached: what comes again up to there is a
 	// repeat behind a reconnect. Later sends are not compared, because an application may set sequence ids as it likes.

@@ -231,7 +231,7 @@ func (s *subscription) add(i *subscribeItem) (*consumer, error) {
 		topic: s.topic, subscription: s, id: i.cmd.GetConsumerId(), name: i.cmd.GetConsumerName(), priority: i.cmd.GetPriorityLevel(),
 		caller: i.caller, client: i.client, attached: true, since: s.topic.options.Now().UnixMilli(),
 		epoch: i.cmd.GetConsumerEpoch(), hasEpoch: i.cmd.ConsumerEpoch != nil,
-		autoConsume: i.cmd.GetSchema().GetType() == pulsarproto.Schema_AutoConsume,
+		autoConsume: i.cmd.GetSchema().GetType() == pulsarproto.Schema_AutoConsume, metadata: keptMetadata(i.cmd.GetMetadata()),
 	}
 	if s.shared() {
 		return c, s.addShared(c, i.cmd.GetKeySharedMeta())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
@@ -144,7 +145,7 @@ func (p *producer) stats() PublisherStats {
 	peer := p.client.Peer()
 	return PublisherStats{
 		AccessMode: p.mode.String(), MsgRateIn: p.in.messageRate, MsgThroughputIn: p.in.byteRate, AverageMsgSize: p.in.average(),
-		ProducerID: p.id, ProducerName: p.name, Metadata: map[string]string{},
+		ProducerID: p.id, ProducerName: p.name, Metadata: orEmpty(p.metadata),
 		Address: peer.Address, ClientVersion: peer.ClientVersion, ConnectedSince: sinceText(p.since),
 	}
 }
@@ -181,7 +182,7 @@ func (c *consumer) stats() ConsumerStats {
 	peer := c.client.Peer()
 	return ConsumerStats{
 		ConsumerName: c.name, AvailablePermits: c.permits, UnackedMessages: c.unackedMessages,
-		BlockedConsumerOnUnackedMsgs: c.overloaded, Metadata: map[string]string{},
+		BlockedConsumerOnUnackedMsgs: c.overloaded, Metadata: orEmpty(c.metadata),
 		MsgOutCounter: c.out.messages, BytesOutCounter: c.out.bytes, MsgRateOut: c.out.messageRate, MsgThroughputOut: c.out.byteRate,
 		MsgRateRedeliver: c.repeated.messageRate, LastConsumedFlowTimestamp: c.flowed,
 		Address: peer.Address, ClientVersion: peer.ClientVersion, ConnectedSince: sinceText(c.since),
@@ -191,4 +192,30 @@ func (c *consumer) stats() ConsumerStats {
 // sinceText is a time as Pulsar writes it.
 func sinceText(unixMillis int64) string {
 	return time.UnixMilli(unixMillis).UTC().Format(time.RFC3339Nano)
+}
+
+// maxMetadata bounds what a client tells about itself with one producer or consumer, in bytes. What is beyond is not kept.
+const maxMetadata = 16 << 10
+
+// keptMetadata is what stats show of the metadata of PRODUCER or SUBSCRIBE; nil if there is none.
+func keptMetadata(pairs []*pulsarproto.KeyValue) map[string]string {
+	var kept map[string]string
+	bytes := 0
+	for _, pair := range pairs {
+		if bytes += len(pair.GetKey()) + len(pair.GetValue()); bytes > maxMetadata {
+			break
+		}
+		if kept == nil {
+			kept = make(map[string]string, 1)
+		}
+		kept[pair.GetKey()] = pair.GetValue()
+	}
+	return kept
+}
+
+func orEmpty(metadata map[string]string) map[string]string {
+	if metadata == nil {
+		return map[string]string{}
+	}
+	return metadata
 }
