@@ -34,7 +34,7 @@ func TestReadCompactedWithOfficialReader(t *testing.T) {
 				}
 			})
 		}
-		if err := producer.Flush(); err != nil {
+		if err := producer.FlushWithCtx(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		producer.Close()

@@ -150,7 +150,7 @@ func TestTerminatedTopicWithOfficialReader(t *testing.T) {
 	last = m.ID()
 
 	stop(t, s)
-	s = start(t, options)
+	start(t, options)
 	c1 := e.end("c", txn.Commit)
 	m, got = next(t, reader)
 	if want := fmt.Sprintf("c: %s COMMITTED", c1); got != want || m.ID().EntryID() <= last.EntryID() {
