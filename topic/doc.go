@@ -29,6 +29,9 @@
 //   - Acknowledged entries are deleted when every subscription has acknowledged them, they are older than
 //     Options.Retention, counted from the first load for what an earlier run wrote, and the policies do not retain them.
 //     Without subscriptions age alone counts.
+//   - A compaction writes its entries as a generation of their own, with a number that is used once. One fenced write makes it the
+//     one that counts, with the horizon before which everything is compacted; the others are deleted behind that and at a load.
+//     It never looks beyond what may be read, and from the first one on nothing is trimmed that is not compacted.
 //   - A topic that nobody uses leaves memory after Options.IdleUnload, and nothing stored changes; the next use loads it again.
 //     If time will change something of it, old entries, messages or subscriptions that expire, its own deletion, it is loaded
 //     for that too, by the process that had it loaded; after a restart its next use is what begins that time anew.
