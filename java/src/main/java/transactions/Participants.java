@@ -6,6 +6,10 @@ import static transactions.Topics.expect;
 import static transactions.Topics.expectNothing;
 import static transactions.Topics.send;
 
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -23,6 +27,7 @@ final class Participants {
     static void addTo(Map<String, Main.Scenario> all) {
         all.put("a partitioned topic", Participants::partitions);
         all.put("a subscription that is gone does not stop a commit", Participants::unsubscribed);
+        all.put("a deleted topic does not stop a commit", Participants::deleted);
         all.put("a pattern consumer hears of the topics of applications alone", Participants::pattern);
     }
 
@@ -66,6 +71,19 @@ final class Participants {
         expect(topics.consumer(other), "other");
     }
 
+    private static void deleted(Topics topics) throws Exception {
+        String topic = topics.name("deleted");
+        String other = topics.name("deleted-other");
+        Producer<String> producer = topics.producer(topic);
+        Transaction txn = topics.begin(LONG);
+        send(producer, txn, "m");
+        send(topics.producer(other), txn, "other");
+        producer.close();
+        admin(topics, "DELETE", path(topic) + "?force=true", "");
+        txn.commit().get();
+        expect(topics.consumer(other), "other");
+    }
+
     /** Pulsar tells such a consumer of the system topics of pending acknowledgements. It watches short patterns and polls long ones. */
     private static void pattern(Topics topics) throws Exception {
         String run = topics.name("").substring("persistent://public/default/java-".length());
@@ -84,6 +102,17 @@ final class Participants {
             expectNothing(consumer);
             check(consumer.isConnected(), "refused a topic");
         }
+    }
+
+    private static String path(String topic) {
+        return "/admin/v2/" + topic.replace("://", "/");
+    }
+
+    private static void admin(Topics topics, String method, String path, String body) throws Exception {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(topics.server.webUrl() + path))
+                .header("Content-Type", "application/json").method(method, HttpRequest.BodyPublishers.ofString(body)).build();
+        HttpResponse<String> response = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+        check(response.statusCode() / 100 == 2, method + " " + path + ": " + response.statusCode() + " " + response.body());
     }
 
     private Participants() {
