@@ -83,8 +83,14 @@ func TestConsumers(t *testing.T) {
 		t.Errorf("one that can read: %v", err)
 	}
 	policy.Strategy = schema.AlwaysIncompatible
-	if err := subscribe(avro(required()), used(false, nil)); !errors.As(err, &incompatible) {
-		t.Errorf("ALWAYS_INCOMPATIBLE: %v", err)
+	last, _, err := r.Latest(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []schema.Schema{required(), last.Schema} {
+		if err := subscribe(avro(s), used(false, nil)); !errors.As(err, &incompatible) {
+			t.Errorf("ALWAYS_INCOMPATIBLE: %v", err)
+		}
 	}
 	policy.Strategy = schema.AlwaysCompatible
 	if err := subscribe(wire(pulsarproto.Schema_Int8, schema.Schema{}), used(false, nil)); err != nil {
