@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+)
+
+// TestProducersOfTheOfficialClient: exclusive producers wait for each other, and what is sent again under the same name is stored
+// once, over a new connection too.
+func TestProducersOfTheOfficialClient(t *testing.T) {
+	s := start(t, load(t, "brokerDeduplicationEnabled=true"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	connect := func() pulsar.Client {
+		client, err := pulsar.NewClient(pulsar.ClientOptions{URL: s.ServiceURL(), Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		return client
+	}
+	options := func(mode pulsar.ProducerAccessMode) pulsar.ProducerOptions {
+		return pulsar.ProducerOptions{Topic: "t", Name: "p", ProducerAccessMode: mode, DisableBatching: true}
+	}
+	send := func(p pulsar.Producer, sequences ...int64) {
+		t.Helper()
+		for _, sequence := range sequences {
+			if _, err := p.Send(ctx, &pulsar.ProducerMessage{Payload: []byte{byte(sequence)}, SequenceID: &sequence}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	first := connect()
+	holder, err := first.CreateProducer(options(pulsar.ProducerAccessModeExclusive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(holder, 1, 2, 3)
+	second := connect()
+	other := options(pulsar.ProducerAccessModeExclusive)
+	other.Name = "q"
+	if _, err := second.CreateProducer(other); err == nil || !strings.Contains(err.Error(), "ProducerFenced") {
+		t.Fatalf("beside an exclusive producer: %v", err)
+	}
+	created := make(chan pulsar.Producer, 1)
+	other.ProducerAccessMode = pulsar.ProducerAccessModeWaitForExclusive
+	go func() {
+		p, err := second.CreateProducer(other)
+		if err != nil {
+			t.Error(err)
+		}
+		created <- p
+	}()
+	send(holder, 4)
+	holder.Close()
+	select {
+	case p := <-created:
+		send(p, 1)
+		p.Close()
+	case <-ctx.Done():
+		t.Fatal("a producer that waits is not told")
+	}
+	again, err := second.CreateProducer(options(pulsar.ProducerAccessModeShared))
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(again, 3, 4, 5)
+	c, err := first.Subscribe(pulsar.ConsumerOptions{
+		Topic: "t", SubscriptionName: "s", SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []byte{1, 2, 3, 4, 1, 5} {
+		msg, err := c.Receive(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := msg.Payload()[0]; got != want {
+			t.Fatalf("received %d, want %d", got, want)
+		}
+	}
+}
