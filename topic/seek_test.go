@@ -20,7 +20,7 @@ func TestReader(t *testing.T) {
 	w := newWorld(t)
 	at, _ := sendMany(w.produce("a"), 4)
 	r := w.subscribe("a", "r1", nonDurable, startAt(at[1]))
-	r.want("m2", "m3")
+	r.want("m1", "m2", "m3")
 	inBatch := at[1]
 	r2 := w.subscribe("a", "r2", nonDurable, startAt(inBatch), func(cmd *pulsarproto.CommandSubscribe) { cmd.StartMessageId.BatchIndex = ptr(int32(0)) })
 	r2.want("m1", "m2", "m3")
@@ -28,7 +28,7 @@ func TestReader(t *testing.T) {
 	latest := w.subscribe("a", "r4", nonDurable, startAt(ledger.Position{Ledger: math.MaxInt64, Entry: math.MaxInt64}))
 	latest.wantNothing(w, "a")
 	r.Close()
-	w.subscribe("a", "r1", nonDurable, startAt(at[2])).want("m3")
+	w.subscribe("a", "r1", nonDurable, startAt(at[2])).want("m2", "m3")
 	if n := w.keysUnder(w.space("a").SubscriptionsPrefix()); n != 0 {
 		t.Fatalf("%d keys of readers are stored", n)
 	}

@@ -102,11 +102,9 @@ func (i *subscribeItem) start() ledger.Position {
 		return *i.at
 	}
 	if id := i.cmd.GetStartMessageId(); !i.durable && id != nil {
-		p := t.seekPosition(id, i.cmd.GetReadCompacted())
-		if id.GetBatchIndex() < 0 && p == (ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}) {
-			p = p.Next()
-		}
-		return p
+		// The entry itself is delivered too: the client knows whether it wants it, or which part.
+		// Source: PersistentTopic.getNonDurableSubscription, which takes a step back.
+		return t.seekPosition(id, i.cmd.GetReadCompacted())
 	}
 	if i.earliest {
 		return t.earliest(i.cmd.GetReadCompacted())
