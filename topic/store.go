@@ -28,16 +28,6 @@ func (s store) get(ctx context.Context, key string, options ...clientv3.OpOption
 	return got, nil
 }
 
-func (s store) put(ctx context.Context, key, value string) (revision int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	put, err := s.kv.Put(ctx, key, value)
-	if err != nil {
-		return 0, fmt.Errorf("write %s: %w", key, err)
-	}
-	return put.Header.Revision, nil
-}
-
 func (s store) delete(ctx context.Context, key string, options ...clientv3.OpOption) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
