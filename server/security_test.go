@@ -374,3 +374,35 @@ func TestRevokedRight(t *testing.T) {
 		t.Errorf("got %v, %v, want CLOSE_PRODUCER", command, err)
 	}
 }
+
+// A role without rights gets nothing from Pulsar's admin REST. A transaction of others does not exist for it: 404.
+func TestStrangerAtAdmin(t *testing.T) {
+	f := newFortress(t)
+	token := tokenOf(t, "stranger", time.Now().Add(time.Hour))
+	for _, call := range []string{
+		"GET /admin/v2/tenants", "GET /admin/v2/tenants/public", "PUT /admin/v2/tenants/x", "DELETE /admin/v2/tenants/public",
+		"GET /admin/v2/namespaces/public", "GET /admin/v2/namespaces/public/default", "GET /admin/v2/namespaces/public/none",
+		"PUT /admin/v2/namespaces/public/x", "DELETE /admin/v2/namespaces/public/default", "GET /admin/v2/namespaces/public/default/topics",
+		"POST /admin/v2/namespaces/public/default/permissions/stranger", "GET /admin/v2/namespaces/public/default/permissions",
+		"GET /admin/v2/persistent/public/default", "PUT /admin/v2/persistent/public/default/t", "DELETE /admin/v2/persistent/public/default/t",
+		"GET /admin/v2/persistent/public/default/t/stats", "GET /admin/v2/persistent/public/default/t/partitions",
+		"PUT /admin/v2/persistent/public/default/t/unload", "POST /admin/v2/persistent/public/default/t/terminate",
+		"GET /admin/v2/schemas/public/default/t/schema", "DELETE /admin/v2/schemas/public/default/t/schema",
+		"GET /lookup/v2/topic/persistent/public/default/t", "GET /admin/v3/transactions/coordinatorStats",
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		request, err := http.NewRequestWithContext(t.Context(), method, f.WebURL()+path, strings.NewReader("[]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %s", call, answer.Status)
+		}
+	}
+}
