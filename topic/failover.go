@@ -77,13 +77,13 @@ func (s *subscription) nearest(consumers []*consumer) *consumer {
 	if len(consumers) == 1 {
 		return consumers[0]
 	}
-	const whole = 1 << 31
-	at := stickykey.Murmur([]byte(s.topic.fullName))
+	const whole = int64(1) << 31 // does not fit an int of 32 bits
+	at := int64(stickykey.Murmur([]byte(s.topic.fullName)))
 	var found *consumer
 	least := whole
 	for _, c := range consumers {
 		for i := range failoverPoints {
-			distance := (stickykey.Murmur([]byte(c.name+strconv.Itoa(i))) - at + whole) % whole
+			distance := (int64(stickykey.Murmur([]byte(c.name+strconv.Itoa(i)))) - at + whole) % whole
 			if distance < least {
 				found, least = c, distance
 			}
