@@ -72,7 +72,8 @@ func (t *topic) newSubscription(r *reading, cmd *pulsarproto.CommandSubscribe) *
 	switch {
 	case id != nil && !s.durable:
 		s.read = r.view.position(id)
-		if id.GetBatchIndex() >= 0 && s.read > 0 {
+		// A reader is given what it names, too: its client knows whether it wants that.
+		if id.GetLedgerId() < math.MaxInt64 && s.read > 0 {
 			s.read--
 		}
 	case cmd.GetInitialPosition() == pulsarproto.CommandSubscribe_Earliest:
