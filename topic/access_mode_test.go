@@ -172,6 +172,7 @@ func TestWaitIsGivenUp(t *testing.T) {
 	if err := wait(t, gone.result); !errors.Is(err, closed) {
 		t.Fatalf("answered %v", err)
 	}
+	w.waitForLine("a", 1)
 	holder.Close()
 	stays.want(1)
 	last := w.wait()
@@ -179,6 +180,7 @@ func TestWaitIsGivenUp(t *testing.T) {
 	if err := wait(t, last.result); !errors.Is(err, closed) {
 		t.Fatal(err)
 	}
+	w.waitForLine("a", 0)
 	stays.Close()
 	w.produceIn(sharedMode, 1)
 }
@@ -238,15 +240,26 @@ func (w *world) holdWrites() <-chan chan struct{} {
 // waitForItems returns when n commands wait for the write in flight.
 func (w *world) waitForItems(name string, n int) {
 	w.t.Helper()
+	w.waitFor(name, "commands", n, func(t *Topic) int { return len(t.queue.items) - t.queue.head })
+}
+
+// waitForLine waits until n producers wait to be exclusive: who is told that it is out may still be in line.
+func (w *world) waitForLine(name string, n int) {
+	w.t.Helper()
+	w.waitFor(name, "producers in line", n, func(t *Topic) int { return len(t.waiting) })
+}
+
+func (w *world) waitFor(name, what string, n int, count func(*Topic) int) {
+	w.t.Helper()
 	topic := w.topics.loaded(parse(w.t, name).String())
-	waiting := make(chan int, 1)
+	counted := make(chan int, 1)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		topic.ask(func(bool) { waiting <- len(topic.queue.items) - topic.queue.head })
-		if <-waiting == n {
+		topic.ask(func(bool) { counted <- count(topic) })
+		if <-counted == n {
 			return
 		}
 	}
-	w.t.Fatalf("there are never %d commands", n)
+	w.t.Fatalf("there are never %d %s", n, what)
 }
 
 // TestAttachmentsOfOneGroup: of producers that attach in the same write, the first one counts.

@@ -110,7 +110,7 @@ func batchOf(n int32, msg cnx.Send) cnx.Send {
 	return msg
 }
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 func (p *testProducer) receipt() receipt {
 	p.t.Helper()
