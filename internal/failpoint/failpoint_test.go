@@ -62,7 +62,11 @@ func TestKinds(t *testing.T) {
 		"ack abort":    {[]clientv3.Op{remove(subscription.PendingPrefix(id))}, []Kind{AckAbort}},
 		"topic commit": {[]clientv3.Op{remove(topic.Txn(id))}, []Kind{TopicCommit}},
 		"topic abort":  {[]clientv3.Op{remove(topic.TxnEntries(1, 2, id)), remove(topic.Txn(id))}, []Kind{TopicAbort}},
-		"nothing":      {[]clientv3.Op{clientv3.OpGet(space.Leader(1))}, nil},
+		"terminate":    {[]clientv3.Op{put(topic.Terminated())}, []Kind{Terminate}},
+		"delete": {[]clientv3.Op{
+			remove(space.TopicName("persistent", "public", "default", "t")), remove(topic.Owner()), put(space.Deleted(7)),
+		}, []Kind{Delete}},
+		"nothing": {[]clientv3.Op{clientv3.OpGet(space.Leader(1))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := kindsOf(c.ops); !slices.Equal(got, c.want) {

@@ -37,6 +37,8 @@ const (
 	TopicAbort  Kind = "TOPIC_ABORT"
 	AckCommit   Kind = "ACK_COMMIT" // END_TXN_ON_SUBSCRIPTION is applied
 	AckAbort    Kind = "ACK_ABORT"
+	Terminate   Kind = "TERMINATE"    // a topic is closed to writers
+	Delete      Kind = "TOPIC_DELETE" // a topic goes, with all its partitions
 )
 
 // kindsOf names everything that one etcd transaction does.
@@ -66,6 +68,10 @@ func (e *effects) op(op clientv3.Op) {
 		if _, rest, ok := strings.Cut(below, "/"); ok {
 			e.coordinator(op, rest)
 		}
+		return
+	}
+	if op.IsPut() && strings.Contains(key, "/topics/deleted/") {
+		e.add(Delete)
 		return
 	}
 	if _, below, ok := strings.Cut(key, "/topics/data/"); ok {
@@ -120,6 +126,8 @@ func (e *effects) topic(op clientv3.Op, rest string) {
 	switch {
 	case op.IsPut() && rest == "owner":
 		e.add(TopicLoad)
+	case op.IsPut() && rest == "m/terminated":
+		e.add(Terminate)
 	case op.IsPut() && strings.HasPrefix(rest, "e/"):
 		if strings.Contains(rest, ".") {
 			e.add(Send)

@@ -44,29 +44,31 @@ type Conn struct {
 
 // Dial connects to addr (host:port) and does the handshake.
 func Dial(ctx context.Context, addr string) (*Conn, error) {
+	version, client := int32(protocolVersion), "pulsar-tc-wireclient"
+	return DialAs(ctx, addr, &pulsarproto.CommandConnect{ClientVersion: &client, ProtocolVersion: &version})
+}
+
+// DialAs is Dial with a handshake of the caller's.
+func DialAs(ctx context.Context, addr string, connect *pulsarproto.CommandConnect) (*Conn, error) {
 	var dialer net.Dialer
 	socket, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{socket: socket, done: make(chan struct{}), pending: map[uint64]Handler{}, next: 1}
-	if err := c.handshake(ctx); err != nil {
+	if err := c.handshake(ctx, connect); err != nil {
 		return nil, errors.Join(fmt.Errorf("handshake with %s: %w", addr, err), socket.Close())
 	}
 	return c, nil
 }
 
-func (c *Conn) handshake(ctx context.Context) error {
+func (c *Conn) handshake(ctx context.Context, connect *pulsarproto.CommandConnect) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := c.socket.SetDeadline(deadline); err != nil {
 			return err
 		}
 	}
-	version, client := int32(protocolVersion), "pulsar-tc-wireclient"
-	hello := &pulsarproto.BaseCommand{
-		Type:    pulsarproto.BaseCommand_CONNECT.Enum(),
-		Connect: &pulsarproto.CommandConnect{ClientVersion: &client, ProtocolVersion: &version},
-	}
+	hello := &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_CONNECT.Enum(), Connect: connect}
 	frame, err := pulsarproto.AppendCommand(nil, hello)
 	if err != nil {
 		return err

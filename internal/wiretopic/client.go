@@ -16,6 +16,9 @@ var ErrClosedByServer = errors.New("closed by the server")
 type Client struct {
 	*wireclient.Conn
 
+	// other hears the commands that are not about a producer or a consumer's messages; nil: nobody does.
+	other func(*pulsarproto.BaseCommand)
+
 	mu        sync.Mutex // guards the following
 	next      uint64
 	producers map[uint64]*Producer
@@ -28,10 +31,24 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{Conn: conn, producers: map[uint64]*Producer{}, consumers: map[uint64]*Consumer{}}
+	return newClient(conn, nil), nil
+}
+
+// DialAs connects to addr with a handshake of the caller's. other, if not nil, hears from the reader what the server sends unasked
+// and the client has no use for.
+func DialAs(ctx context.Context, addr string, connect *pulsarproto.CommandConnect, other func(*pulsarproto.BaseCommand)) (*Client, error) {
+	conn, err := wireclient.DialAs(ctx, addr, connect)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(conn, other), nil
+}
+
+func newClient(conn *wireclient.Conn, other func(*pulsarproto.BaseCommand)) *Client {
+	c := &Client{Conn: conn, other: other, producers: map[uint64]*Producer{}, consumers: map[uint64]*Consumer{}}
 	conn.OnPush = c.push
 	go c.awaitEnd()
-	return c, nil
+	return c
 }
 
 // DialTC connects to addr and registers with coordinator 0 there.
@@ -98,6 +115,10 @@ func (c *Client) push(command *pulsarproto.BaseCommand, payload []byte) {
 	case pulsarproto.BaseCommand_CLOSE_CONSUMER:
 		if consumer := c.consumer(command.GetCloseConsumer().GetConsumerId()); consumer != nil {
 			consumer.end(ErrClosedByServer)
+		}
+	default:
+		if c.other != nil {
+			c.other(command)
 		}
 	}
 }

@@ -17,6 +17,9 @@ type Message struct {
 	ID           *pulsarproto.MessageIdData
 	Content      string
 	Redeliveries uint32
+	Metadata     *pulsarproto.MessageMetadata
+	// AckSet has the bits of the messages of a batch that are for the consumer; nil: all are.
+	AckSet []int64
 }
 
 // Consumer receives from one subscription.
@@ -52,6 +55,11 @@ func (c *Client) Reader(ctx context.Context, topic, name string) (*Consumer, err
 
 // SubscribeAs attaches a consumer as command says; it sets the consumer id.
 func (c *Client) SubscribeAs(ctx context.Context, command *pulsarproto.CommandSubscribe) (*Consumer, error) {
+	return c.SubscribeWith(ctx, command, 2*permits)
+}
+
+// SubscribeWith is SubscribeAs with a first number of permits; more come only with the messages of the usual number.
+func (c *Client) SubscribeWith(ctx context.Context, command *pulsarproto.CommandSubscribe, first uint32) (*Consumer, error) {
 	c.mu.Lock()
 	id := c.next
 	c.next++
@@ -61,7 +69,7 @@ func (c *Client) SubscribeAs(ctx context.Context, command *pulsarproto.CommandSu
 	command.ConsumerId = &id
 	_, err := c.Call(ctx, &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SUBSCRIBE.Enum(), Subscribe: command})
 	if err == nil {
-		err = consumer.flow(2 * permits)
+		err = consumer.flow(first)
 	}
 	if err != nil {
 		c.forget(id)
@@ -85,13 +93,13 @@ func (c *Consumer) flow(n uint32) error {
 
 // take keeps a message; there is room for all that was asked for.
 func (c *Consumer) take(m *pulsarproto.CommandMessage, payload []byte) {
-	_, content, err := pulsarproto.ParsePayload(payload)
+	metadata, content, err := pulsarproto.ParsePayload(payload)
 	if err != nil {
 		c.end(fmt.Errorf("message %v: %w", m.GetMessageId(), err))
 		return
 	}
 	select {
-	case c.messages <- Message{m.GetMessageId(), string(content), m.GetRedeliveryCount()}:
+	case c.messages <- Message{m.GetMessageId(), string(content), m.GetRedeliveryCount(), metadata, m.GetAckSet()}:
 	default:
 		c.end(fmt.Errorf("message %v came without a permit", m.GetMessageId()))
 	}
@@ -133,13 +141,35 @@ func (c *Consumer) received() error {
 
 // Ack acknowledges one message, in a transaction if id is not nil, and waits for the answer.
 func (c *Consumer) Ack(ctx context.Context, position *pulsarproto.MessageIdData, id *txn.ID) error {
-	ack := &pulsarproto.CommandAck{
-		ConsumerId: &c.id, AckType: pulsarproto.CommandAck_Individual.Enum(), MessageId: []*pulsarproto.MessageIdData{position},
-	}
+	return c.AckAs(ctx, &pulsarproto.CommandAck{
+		AckType: pulsarproto.CommandAck_Individual.Enum(), MessageId: []*pulsarproto.MessageIdData{position},
+	}, id)
+}
+
+// AckAs is Ack as ack says; it sets the consumer id and the transaction.
+func (c *Consumer) AckAs(ctx context.Context, ack *pulsarproto.CommandAck, id *txn.ID) error {
+	ack.ConsumerId = &c.id
 	if id != nil {
 		ack.TxnidMostBits, ack.TxnidLeastBits = &id.Most, &id.Least
 	}
 	_, err := c.client.Call(ctx, &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_ACK.Enum(), Ack: ack})
+	return err
+}
+
+// Redeliver asks for everything again that the consumer has not acknowledged.
+func (c *Consumer) Redeliver() error {
+	return c.client.Write(&pulsarproto.BaseCommand{
+		Type:                            pulsarproto.BaseCommand_REDELIVER_UNACKNOWLEDGED_MESSAGES.Enum(),
+		RedeliverUnacknowledgedMessages: &pulsarproto.CommandRedeliverUnacknowledgedMessages{ConsumerId: &c.id},
+	})
+}
+
+// Unsubscribe deletes the subscription and waits for the answer.
+func (c *Consumer) Unsubscribe(ctx context.Context) error {
+	_, err := c.client.Call(ctx, &pulsarproto.BaseCommand{
+		Type:        pulsarproto.BaseCommand_UNSUBSCRIBE.Enum(),
+		Unsubscribe: &pulsarproto.CommandUnsubscribe{ConsumerId: &c.id},
+	})
 	return err
 }
 
