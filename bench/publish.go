@@ -70,7 +70,7 @@ func (p publisher) publish(ctx context.Context, limit int, batches bool, stored 
 			stored.Add(1)
 		})
 	}
-	if err := producer.Flush(); err != nil {
+	if err := producer.FlushWithCtx(context.Background()); err != nil {
 		return err
 	}
 	if err := failed.Load(); err != nil {
