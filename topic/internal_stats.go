@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -44,7 +45,7 @@ func (ts *Topics) InternalStats(ctx context.Context, name topicname.Name) (*Inte
 func (t *Topic) internalStats() *InternalStats {
 	s := &InternalStats{
 		NumberOfEntries: t.entriesBetween(t.first, t.end()), CurrentLedgerEntries: t.next, TotalSize: t.storageSize(),
-		LastConfirmedEntry: t.lastPosition().String(), State: "LedgerOpened", Ledgers: []LedgerStats{}, Cursors: make(map[string]CursorStats),
+		LastConfirmedEntry: signed(t.lastPosition()), State: "LedgerOpened", Ledgers: []LedgerStats{}, Cursors: make(map[string]CursorStats),
 	}
 	if t.terminated {
 		s.State = "Terminated"
@@ -56,12 +57,17 @@ func (t *Topic) internalStats() *InternalStats {
 	for name, sub := range t.subscriptions {
 		frontier := sub.cursor.Frontier()
 		s.Cursors[name] = CursorStats{
-			MarkDeletePosition: ledger.Position{Ledger: frontier.Ledger, Entry: frontier.Entry - 1}.String(), ReadPosition: sub.read.String(),
+			MarkDeletePosition: signed(ledger.Position{Ledger: frontier.Ledger, Entry: frontier.Entry - 1}), ReadPosition: sub.read.String(),
 			NumberOfEntriesSinceFirstNotAckedMessage: t.entriesBetween(frontier, t.end()),
 			TotalNonContiguousDeletedMessagesRange:   sub.cursor.Holes(), State: "Open",
 		}
 	}
 	return s
+}
+
+// signed is p as Pulsar writes it, where the position before the first entry of a ledger is ledger:-1.
+func signed(p ledger.Position) string {
+	return strconv.FormatInt(int64(p.Ledger), 10) + ":" + strconv.FormatInt(int64(p.Entry), 10)
 }
 
 // entriesBetween is the number of positions from from on that lie before to and were given to entries.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,22 @@ func TestTopicStats(t *testing.T) {
 	}
 	if _, err := w.topics.TopicStats(context.Background(), parse(t, "none")); !errors.Is(err, ErrTopicNotFound) {
 		t.Errorf("stats of nothing: %v", err)
+	}
+}
+
+// The position before the first entry is ledger:-1, as clients of the admin REST know it from Pulsar.
+func TestInternalStatsOfNothing(t *testing.T) {
+	w := newWorld(t)
+	w.subscribe("t", "s")
+	internal, err := w.topics.InternalStats(context.Background(), parse(t, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := internal.Cursors["s"].MarkDeletePosition; !strings.HasSuffix(at, ":-1") {
+		t.Errorf("mark delete position %q, want one before the first entry", at)
+	}
+	if internal.LastConfirmedEntry != "-1:-1" {
+		t.Errorf("last confirmed entry %q, want -1:-1", internal.LastConfirmedEntry)
 	}
 }
 
