@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,7 +47,7 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 			err = errors.Join(err, os.RemoveAll(to))
 		}
 	}()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+	if err := copyPrivately(to, from); err != nil {
 		return fmt.Errorf("copy the backup: %w", err)
 	}
 	store, err := etcdstore.Open(ctx, options.store(), options.Log)
@@ -60,6 +61,26 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 		}
 	}
 	return nil
+}
+
+// copyPrivately copies a directory so that its owner alone can read the copy, whatever the modes of the backup are.
+func copyPrivately(to, from string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o600)
+		if entry.IsDir() {
+			mode = 0o700
+		}
+		return os.Chmod(path, mode)
+	})
 }
 
 // restoreMargin keeps the ids after a restore above those handed out in the same second as it.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,6 +61,7 @@ func TestRestoreGoesOnWithIDs(t *testing.T) {
 	if err := Restore(t.Context(), restored, saved, 0); err != nil {
 		t.Fatal(err)
 	}
+	onlyForOwner(t, filepath.Join(restored.Config.DataDir, storeDir))
 	if id := begin(t, restored, 1); id.Least <= later.Least {
 		t.Errorf("id %v after the restore, %v was handed out before it", id, later)
 	}
@@ -68,6 +70,24 @@ func TestRestoreGoesOnWithIDs(t *testing.T) {
 	}
 	if err := Restore(t.Context(), load(t), t.TempDir(), 0); err == nil {
 		t.Error("an empty directory was taken for a backup")
+	}
+}
+
+// onlyForOwner checks that no other user of the machine can read anything in dir.
+func onlyForOwner(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
