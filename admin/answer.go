@@ -18,6 +18,18 @@ func (h *handler) fail(w http.ResponseWriter, code int, err error) {
 	h.write(w, code, Failure{Reason: explain(err)})
 }
 
+// Refuse answers a request that does not reach the handler, in the form of the handler's own errors.
+func Refuse(w http.ResponseWriter, code int, err error) {
+	text, encodeErr := json.Marshal(Failure{Reason: err.Error()})
+	if encodeErr != nil {
+		http.Error(w, encodeErr.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	w.Write(append(text, '\n')) // a client that is gone needs no answer
+}
+
 // explain is the text of err for an operator, who is told more than the wire's texts say.
 func explain(err error) string {
 	var notFound *txn.NotFoundError

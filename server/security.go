@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/authentication"
 	"github.com/pulsar-tc/pulsar-tc/authorization"
 	"github.com/pulsar-tc/pulsar-tc/certificate"
@@ -127,12 +128,12 @@ func (s *Server) operatorsOnly(next http.Handler) http.Handler {
 		caller, err := s.authentication.Request(r)
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, err.Error(), http.StatusUnauthorized)
+			admin.Refuse(w, http.StatusUnauthorized, err)
 			return
 		}
 		if s.authorization != nil && r.URL.Path != "/metrics" {
 			if err := s.authorization.Super(caller, "transactions"); err != nil {
-				http.Error(w, err.Error(), http.StatusForbidden)
+				admin.Refuse(w, http.StatusForbidden, err)
 				return
 			}
 		}

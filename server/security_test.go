@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"encoding/base64"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/resources"
@@ -312,6 +314,12 @@ func TestOperatorsOnly(t *testing.T) {
 			answer, err := test.client.Do(request)
 			if err != nil {
 				t.Fatal(err)
+			}
+			var failure admin.Failure
+			if answer.StatusCode != http.StatusOK {
+				if err := json.NewDecoder(answer.Body).Decode(&failure); err != nil || failure.Reason == "" {
+					t.Errorf("%s%s by %.12s: reason %q, %v", base, test.path, test.authorization, failure.Reason, err)
+				}
 			}
 			answer.Body.Close()
 			if answer.StatusCode != test.want {
