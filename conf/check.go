@@ -51,24 +51,47 @@ func (s *setting) text(value reflect.Value) string {
 	return text + " " + s.unit
 }
 
-// text lists the parts of the report that are not empty.
+// text lists the parts of the report that are not empty: keys that nothing reads in one paragraph, since a stock file has hundreds
+// of them, and what an operator has to know at the end.
 func (r *Report) text() string {
 	var b strings.Builder
+	b.WriteString(r.unread())
 	for _, u := range r.Unsupported {
 		fmt.Fprintf(&b, "not supported: %s: %s=%q: %s\n", u.Origin, u.Key, u.Value, u.Reason)
 	}
 	for _, d := range r.Duplicates {
 		fmt.Fprintf(&b, "duplicate: %s: %s again, wins over %s\n", d.Used, d.Key, d.Ignored)
 	}
+	for _, u := range r.Unknown {
+		if u.Suggestion != "" {
+			fmt.Fprintf(&b, "unknown: %s: %s (did you mean %s?)\n", u.Origin, u.Key, u.Suggestion)
+		}
+	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
 	}
-	for _, u := range r.Unknown {
-		fmt.Fprintf(&b, "unknown: %s: %s", u.Origin, u.Key)
-		if u.Suggestion != "" {
-			fmt.Fprintf(&b, " (did you mean %s?)", u.Suggestion)
-		}
-		b.WriteByte('\n')
-	}
 	return b.String()
+}
+
+// unread names the keys that nothing here reads and that no known key looks like, in lines of up to lineWidth bytes.
+func (r *Report) unread() string {
+	const lineWidth = 120
+	var b strings.Builder
+	count, width := 0, lineWidth
+	for _, u := range r.Unknown {
+		if u.Suggestion != "" {
+			continue
+		}
+		count++
+		if width+1+len(u.Key) > lineWidth {
+			b.WriteString("\n ")
+			width = 1
+		}
+		b.WriteString(" " + u.Key)
+		width += 1 + len(u.Key)
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("keys that nothing here reads: %d%s\n", count, b.String())
 }

@@ -37,6 +37,10 @@ const (
 	inProcess      = "participants are in this process and have no time limit of their own"
 	topicSide      = "this topic keeps its transaction state in the store, without snapshots"
 	noSuchLimit    = "HTTP has fixed limits here"
+	notCounted     = "not counted here"
+	notThrottled   = "nothing is throttled"
+	withEntries    = "sequence ids are stored with the entries"
+	coarseMetrics  = "metrics end at topics and subscriptions"
 )
 
 // notHonoured lists them with their defaults: Pulsar's are those of conf/broker.conf, conf/proxy.conf and
@@ -135,6 +139,43 @@ var notHonoured = []known{
 	{key: "managedLedgerDefaultWriteQuorum", harmless: "1|2", reason: ownStore},
 	{key: "managedLedgerDefaultAckQuorum", harmless: "1|2", reason: ownStore},
 
+	{key: "zookeeperServers", reason: ownStore},
+	{key: "globalZookeeperServers", reason: ownStore},
+	{key: "configurationStoreServers", reason: ownStore},
+	{key: "backlogQuotaDefaultLimitGB", harmless: "-1|-1.0|10", reason: "superseded by backlogQuotaDefaultLimitBytes"},
+	{key: "brokerServicePurgeInactiveFrequencyInSeconds", harmless: "60", reason: "superseded by brokerDeleteInactiveTopicsFrequencySeconds"},
+	{key: "maxTenants", harmless: "0", reason: notCounted},
+	{key: "maxNamespacesPerTenant", harmless: "0", reason: notCounted},
+	{key: "maxTopicsPerNamespace", harmless: "0", reason: notCounted},
+	{key: "maxUnackedMessagesPerBroker", harmless: "0", reason: notCounted},
+	{key: "maxSameAddressProducersPerTopic", harmless: "0", reason: notCounted},
+	{key: "maxSameAddressConsumersPerTopic", harmless: "0", reason: notCounted},
+	{key: "maxNumPartitionsPerPartitionedTopic", harmless: "0", reason: "a partitioned topic has at most 2730 partitions"},
+	{key: "brokerPublisherThrottlingMaxMessageRate", harmless: "0", reason: notThrottled},
+	{key: "brokerPublisherThrottlingMaxByteRate", harmless: "0", reason: notThrottled},
+	{key: "maxPublishRatePerTopicInMessages", harmless: "0", reason: notThrottled},
+	{key: "maxPublishRatePerTopicInBytes", harmless: "0", reason: notThrottled},
+	{key: "subscribeThrottlingRatePerConsumer", harmless: "0", reason: notThrottled},
+	{key: "dispatchThrottlingRateInMsg", harmless: "0", reason: notThrottled},
+	{key: "dispatchThrottlingRateInByte", harmless: "0", reason: notThrottled},
+	{key: "dispatchThrottlingRatePerTopicInMsg", harmless: "0", reason: notThrottled},
+	{key: "dispatchThrottlingRatePerTopicInByte", harmless: "0", reason: notThrottled},
+	{key: "dispatchThrottlingRatePerSubscriptionInMsg", harmless: "0", reason: notThrottled},
+	{key: "dispatchThrottlingRatePerSubscriptionInByte", harmless: "0", reason: notThrottled},
+	{key: "brokerDeduplicationSnapshotFrequencyInSeconds", harmless: "120", reason: withEntries},
+	{key: "brokerDeduplicationSnapshotIntervalSeconds", harmless: "120", reason: withEntries},
+	{key: "brokerDeduplicationEntriesInterval", harmless: "1000", reason: withEntries},
+	{key: "delayedDeliveryMaxDelayInMillis", harmless: "0", reason: "a delay may be as long as a client asks for"},
+	{key: "activeConsumerFailoverConsistentHashing", harmless: "false", reason: "the active consumer is chosen by priority, name and partition"},
+	{key: "subscriptionTypesEnabled", harmless: "Exclusive,Shared,Failover,Key_Shared|Failover,Shared,Key_Shared,Exclusive", reason: "subscriptionKeySharedEnable turns Key_Shared off; the others are always allowed"},
+	{key: "enablePersistentTopics", harmless: "true", reason: "both kinds of topics are served"},
+	{key: "enableNonPersistentTopics", harmless: "true", reason: "both kinds of topics are served"},
+	{key: "encryptionRequireOnProducer", harmless: "false", reason: "what is encrypted is the client's choice"},
+	{key: "entryFilterNames", reason: javaOnly},
+	{key: "brokerInterceptors", reason: javaOnly},
+	{key: "messagingProtocols", reason: javaOnly},
+	{key: "exposeConsumerLevelMetricsInPrometheus", harmless: "false", reason: coarseMetrics},
+	{key: "exposeProducerLevelMetricsInPrometheus", harmless: "false", reason: coarseMetrics},
 	{key: "metricsServletTimeoutMs", harmless: "30000", reason: noSuchLimit},
 	{key: "httpMaxRequestSize", harmless: "-1", reason: noSuchLimit},
 	{key: "httpMaxRequestHeaderSize", harmless: "8192", reason: noSuchLimit},

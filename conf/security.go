@@ -47,20 +47,21 @@ func (l *loader) switchOffPorts(config *Config) {
 		{[]string{"brokerServicePort", "servicePort"}, &config.BrokerServicePort, config.BrokerServicePortTLS},
 		{[]string{"webServicePort"}, &config.WebServicePort, config.WebServicePortTLS},
 	} {
-		if port.tls >= 0 && l.givenAsEmpty(port.keys) {
+		if origin, empty := l.givenAsEmpty(port.keys); port.tls >= 0 && empty {
 			*port.plain = -1
+			l.report.origins[port.keys[0]] = origin
 		}
 	}
 }
 
-// givenAsEmpty reports that one of keys is given and that its last value is empty.
-func (l *loader) givenAsEmpty(keys []string) bool {
+// givenAsEmpty reports that one of keys is given and that its last value is empty, and where.
+func (l *loader) givenAsEmpty(keys []string) (Origin, bool) {
 	for _, key := range keys {
 		if given := l.given[key]; len(given) > 0 && given[len(given)-1].value == "" {
-			return true
+			return given[len(given)-1].origin, true
 		}
 	}
-	return false
+	return Origin{}, false
 }
 
 // checkTLS finds what keeps the TLS ports from serving.

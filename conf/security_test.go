@@ -18,7 +18,10 @@ func TestPorts(t *testing.T) {
 		{"both", []string{"servicePort=", "servicePortTls=1", "webServicePort=", "webServicePortTls=2", "tlsCertificateFilePath=c", "tlsKeyFilePath=k"}, -1, -1},
 		{"absent beside TLS", []string{"brokerServicePortTls=6651", "tlsCertificateFilePath=c", "tlsKeyFilePath=k"}, 6650, 8080},
 	} {
-		config, _ := load(t, Sources{Set: test.set})
+		config, report := load(t, Sources{Set: test.set})
+		if from := report.Origin("brokerServicePort").Kind; (from == Set) != (test.binary == -1) {
+			t.Errorf("%s: brokerServicePort is said to come from %d", test.name, from)
+		}
 		if config.BrokerServicePort != test.binary || config.WebServicePort != test.web {
 			t.Errorf("%s: ports %d and %d", test.name, config.BrokerServicePort, config.WebServicePort)
 		}
