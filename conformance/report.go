@@ -63,8 +63,9 @@ func (r *report) failure(g group, t test, result result, reason string) string {
 func firstComplaint(output string) string {
 	for _, mark := range []string{"Error:", "panic:", "_test.go:", "the process of the tests"} {
 		if i := strings.Index(output, mark); i >= 0 {
-			rest := strings.Fields(output[i:])
-			return strings.Join(rest[:min(len(rest), 30)], " ")
+			complaint, _, _ := strings.Cut(output[i:], "\tTest:")
+			words := strings.Fields(complaint)
+			return strings.Join(words[:min(len(words), 30)], " ")
 		}
 	}
 	return "it says nothing"

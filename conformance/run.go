@@ -44,7 +44,7 @@ func (s suite) run(ctx context.Context, pkg string, names []string) (map[string]
 			return nil, err
 		}
 		if len(results) == before {
-			return nil, fmt.Errorf("%s: no test of %s ran", pkg, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%s: none of %s exists", pkg, strings.Join(names, ", "))
 		}
 		var left []string
 		for _, name := range names {
