@@ -22,17 +22,21 @@ import (
 
 // adminFlags are what every command over HTTP takes.
 type adminFlags struct {
-	url  string
-	json bool
+	credentials *credentials
+	url         string
+	json        bool
 }
 
 func (f *adminFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.url, "admin-url", defaultWebURL, "web service URL")
+}
+
+func (f *adminFlags) bindJSON(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON instead of a table")
 }
 
-func listCommand() *cobra.Command {
-	var flags adminFlags
+func listCommand(c *credentials) *cobra.Command {
+	flags := adminFlags{credentials: c}
 	var olderThan time.Duration
 	var state, clientName string
 	var limit int
@@ -59,6 +63,7 @@ func listCommand() *cobra.Command {
 		},
 	}
 	flags.bind(cmd)
+	flags.bindJSON(cmd)
 	cmd.Flags().DurationVar(&olderThan, "older-than", 0, "only those opened at least so long ago, for example 5m")
 	cmd.Flags().StringVar(&state, "state", "", "only those in this state: OPEN, COMMITTING or ABORTING")
 	cmd.Flags().StringVar(&clientName, "client-name", "", "only those of this client name")
@@ -66,8 +71,8 @@ func listCommand() *cobra.Command {
 	return cmd
 }
 
-func describeCommand() *cobra.Command {
-	var flags adminFlags
+func describeCommand(c *credentials) *cobra.Command {
+	flags := adminFlags{credentials: c}
 	cmd := &cobra.Command{
 		Use:   "describe '(most,least)'",
 		Short: "Show one transaction, live or ended, and what it waits for",
@@ -88,11 +93,12 @@ func describeCommand() *cobra.Command {
 		},
 	}
 	flags.bind(cmd)
+	flags.bindJSON(cmd)
 	return cmd
 }
 
-func resolveCommand() *cobra.Command {
-	var flags adminFlags
+func resolveCommand(c *credentials) *cobra.Command {
+	flags := adminFlags{credentials: c}
 	var participant, subscription string
 	cmd := &cobra.Command{
 		Use:   "resolve '(most,least)' --participant TOPIC [--subscription NAME]",
@@ -141,13 +147,13 @@ func (f *adminFlags) call(ctx context.Context, method, path string, body, result
 		}
 	}
 	if !strings.HasPrefix(f.url, "http://") && !strings.HasPrefix(f.url, "https://") {
-		return fmt.Errorf("--admin-url %q: want http://host:port", f.url)
+		return fmt.Errorf("--admin-url %q: want http://host:port or https://host:port", f.url)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, f.url+"/pulsar-tc/v1/transactions"+path, &content)
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := f.credentials.do(request)
 	if err != nil {
 		return err
 	}

@@ -28,11 +28,13 @@ const (
 
 func transactionsCommand() *cobra.Command {
 	root := &cobra.Command{Use: "transactions", Short: "List, describe, end and resolve transactions"}
-	root.AddCommand(endCommand(), listCommand(), describeCommand(), resolveCommand())
+	var c credentials
+	c.bind(root)
+	root.AddCommand(endCommand(&c), listCommand(&c), describeCommand(&c), resolveCommand(&c))
 	return root
 }
 
-func endCommand() *cobra.Command {
+func endCommand(c *credentials) *cobra.Command {
 	var serviceURL, id, action, clientName string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -51,9 +53,13 @@ Exit code 0: it is done as asked; 3: the contrary had happened; 4: not found; 1:
 			if err != nil {
 				return err
 			}
+			dialer, err := c.dialer(serviceURL)
+			if err != nil {
+				return err
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), operationTimeout)
 			defer cancel()
-			if err := end(ctx, serviceURL, txnID, wanted, clientName); err != nil {
+			if err := end(ctx, dialer, serviceURL, txnID, wanted, clientName); err != nil {
 				return outcomeError(txnID, err)
 			}
 			if asJSON {
@@ -92,10 +98,10 @@ func parseAction(s string) (txn.Action, error) {
 
 // end asks until there is a definite answer: code 20 and 6 mean that the coordinator moves or loads, and a lost connection
 // that the answer may have been lost. Asking again is what the product is for.
-func end(ctx context.Context, serviceURL string, id txn.ID, action txn.Action, clientName string) error {
+func end(ctx context.Context, dialer wireclient.Dialer, serviceURL string, id txn.ID, action txn.Action, clientName string) error {
 	const pause = 200 * time.Millisecond
 	for {
-		err := endOnce(ctx, serviceURL, id, action, clientName)
+		err := endOnce(ctx, dialer, serviceURL, id, action, clientName)
 		if err == nil || !worthAsking(err) {
 			return err
 		}
@@ -107,8 +113,8 @@ func end(ctx context.Context, serviceURL string, id txn.ID, action txn.Action, c
 	}
 }
 
-func endOnce(ctx context.Context, serviceURL string, id txn.ID, action txn.Action, clientName string) error {
-	c, err := wireclient.DialTC(ctx, serviceURL, id.Most)
+func endOnce(ctx context.Context, dialer wireclient.Dialer, serviceURL string, id txn.ID, action txn.Action, clientName string) error {
+	c, err := dialer.DialTC(ctx, serviceURL, id.Most)
 	if err != nil {
 		return err
 	}

@@ -3,25 +3,30 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/rs/zerolog"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/conf"
+	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/server"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // start runs a whole server on free ports of loopback.
-func start(t *testing.T) *server.Server {
+func start(t *testing.T, set ...string) *server.Server {
 	t.Helper()
-	config, _, err := conf.Load(conf.Sources{Set: []string{"dataDir=" + t.TempDir(), "brokerServicePort=0", "webServicePort=0"}})
+	config, _, err := conf.Load(conf.Sources{Set: append([]string{"dataDir=" + t.TempDir(), "brokerServicePort=0", "webServicePort=0"}, set...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +144,54 @@ func TestListAndDescribe(t *testing.T) {
 	}
 	if _, code, _ := run("transactions", "describe", "(0,7)", "--admin-url", s.WebURL()); code != exitNotFound {
 		t.Errorf("describe an unknown id: code %d, want %d", code, exitNotFound)
+	}
+}
+
+// The commands work where the server demands a token, over TLS and in the clear, and say what is missing where it is.
+func TestCredentials(t *testing.T) {
+	secret := []byte(strings.Repeat("k", 32))
+	authority := certtest.NewAuthority(t)
+	files := certtest.Write(t, authority.Sign(t, "server", time.Now().Add(time.Hour), "localhost"), authority)
+	s := start(t, "brokerServicePortTls=0", "webServicePortTls=0", "tlsCertificateFilePath="+files.Certificate, "tlsKeyFilePath="+files.Key,
+		"authenticationEnabled=true", "authenticationProviders=AuthenticationProviderToken", "authorizationEnabled=true", "superUserRoles=admin",
+		"tokenSecretKey=data:;base64,"+base64.StdEncoding.EncodeToString(secret))
+	tokenFile := func(role string) string {
+		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": role}).SignedString(secret)
+		file := filepath.Join(t.TempDir(), role)
+		if err := errors.Join(err, os.WriteFile(file, []byte(token+"\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	trust, admin, stranger := "--tls-trust-certs="+files.Trust, "--token-file="+tokenFile("admin"), "--token-file="+tokenFile("stranger")
+	for _, test := range []struct {
+		url   string // of the web service or of the binary port
+		flags []string
+		want  string // part of the error; empty: the server answers as it does for an id that it does not know
+	}{
+		{s.WebURL(), []string{admin}, ""},
+		{s.WebURLTLS(), []string{admin, trust}, ""},
+		{s.ServiceURL(), []string{admin}, ""},
+		{s.ServiceURLTLS(), []string{admin, trust}, ""},
+		{s.WebURL(), nil, "401 Unauthorized: Authentication required"},
+		{s.ServiceURL(), nil, "Authentication required"},
+		{s.WebURL(), []string{stranger}, "403 Forbidden: "},
+		{s.WebURLTLS(), []string{admin}, "unknown authority"},
+		{s.ServiceURLTLS(), []string{admin}, "unknown authority"},
+		{s.WebURLTLS(), []string{admin, "--tls-trust-certs=" + files.Key}, "no certificate in PEM"},
+		{s.ServiceURL(), []string{"--token-file=" + files.Key + ".none"}, "--token-file: "},
+	} {
+		arguments := []string{"transactions", "describe", "(0,7)", "--admin-url", test.url}
+		if strings.HasPrefix(test.url, "pulsar") {
+			arguments = []string{"transactions", "end", "--txn-id=(0,7)", "--action=abort", "--service-url", test.url}
+		}
+		_, code, err := run(append(arguments, test.flags...)...)
+		if test.want == "" && code != exitNotFound {
+			t.Errorf("%s %v: code %d, %v", test.url, test.flags, code, err)
+		}
+		if test.want != "" && (code != 1 || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s %v: code %d, %v, want %q", test.url, test.flags, code, err, test.want)
+		}
 	}
 }
 

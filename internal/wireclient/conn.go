@@ -42,16 +42,27 @@ type Conn struct {
 	err     error
 }
 
-// Dial connects to addr (host:port) and does the handshake.
-func Dial(ctx context.Context, addr string) (*Conn, error) {
-	version, client := int32(protocolVersion), "pulsar-tc-wireclient"
-	return DialAs(ctx, addr, &pulsarproto.CommandConnect{ClientVersion: &client, ProtocolVersion: &version})
-}
+// Dial connects to addr (host:port) and does the handshake, in the clear and without credentials.
+func Dial(ctx context.Context, addr string) (*Conn, error) { return Dialer{}.Dial(ctx, addr) }
 
 // DialAs is Dial with a handshake of the caller's.
 func DialAs(ctx context.Context, addr string, connect *pulsarproto.CommandConnect) (*Conn, error) {
-	var dialer net.Dialer
-	socket, err := dialer.DialContext(ctx, "tcp", addr)
+	return Dialer{}.dialAs(ctx, addr, connect)
+}
+
+// Dial connects to addr (host:port) and does the handshake.
+func (d Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
+	version, client := int32(protocolVersion), "pulsar-tc-wireclient"
+	connect := &pulsarproto.CommandConnect{ClientVersion: &client, ProtocolVersion: &version}
+	if d.Token != "" {
+		method := "token"
+		connect.AuthMethodName, connect.AuthData = &method, []byte(d.Token)
+	}
+	return d.dialAs(ctx, addr, connect)
+}
+
+func (d Dialer) dialAs(ctx context.Context, addr string, connect *pulsarproto.CommandConnect) (*Conn, error) {
+	socket, err := d.socket(ctx, addr)
 	if err != nil {
 		return nil, err
 	}

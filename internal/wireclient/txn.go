@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -93,38 +92,28 @@ func (c *Conn) ConnectTC(ctx context.Context, tc uint64) error {
 	return err
 }
 
-// Address returns host:port of a pulsar:// URL.
-func Address(serviceURL string) (string, error) {
-	u, err := url.Parse(serviceURL)
-	if err != nil {
-		return "", err
-	}
-	if u.Scheme != "pulsar" || u.Host == "" {
-		return "", fmt.Errorf("service URL %q: want pulsar://host:port", serviceURL)
-	}
-	if u.Port() == "" {
-		return u.Host + ":6650", nil
-	}
-	return u.Host, nil
-}
-
 // maxRedirects is how many lookup redirects are followed. Source: pulsar-client-go lookup_service.go, lookupResultMaxRedirect.
 const maxRedirects = 20
 
-// DialTC finds the server that leads coordinator tc, as clients do, and connects to it.
+// DialTC is Dialer.DialTC in the clear and without credentials.
 func DialTC(ctx context.Context, serviceURL string, tc uint64) (*Conn, error) {
-	addr, err := Address(serviceURL)
+	return Dialer{}.DialTC(ctx, serviceURL, tc)
+}
+
+// DialTC finds the server that leads coordinator tc, as clients do, and connects to it.
+func (d Dialer) DialTC(ctx context.Context, serviceURL string, tc uint64) (*Conn, error) {
+	addr, err := d.address(serviceURL)
 	if err != nil {
 		return nil, err
 	}
 	topic := topicname.AssignTopic.WithPartition(int(tc)).String()
 	authoritative := false
 	for range maxRedirects {
-		c, err := Dial(ctx, addr)
+		c, err := d.Dial(ctx, addr)
 		if err != nil {
 			return nil, err
 		}
-		next, done, err := c.follow(ctx, topic, &authoritative, addr)
+		next, done, err := d.follow(ctx, c, topic, &authoritative, addr)
 		if err == nil && done {
 			err = c.ConnectTC(ctx, tc)
 			if err == nil {
@@ -141,7 +130,7 @@ func DialTC(ctx context.Context, serviceURL string, tc uint64) (*Conn, error) {
 }
 
 // follow looks topic up on c. done means that c itself serves it; else next is where to go on.
-func (c *Conn) follow(ctx context.Context, topic string, authoritative *bool, addr string) (next string, done bool, err error) {
+func (d Dialer) follow(ctx context.Context, c *Conn, topic string, authoritative *bool, addr string) (next string, done bool, err error) {
 	answer, err := c.Call(ctx, &pulsarproto.BaseCommand{
 		Type:        pulsarproto.BaseCommand_LOOKUP.Enum(),
 		LookupTopic: &pulsarproto.CommandLookupTopic{Topic: &topic, Authoritative: authoritative},
@@ -150,7 +139,11 @@ func (c *Conn) follow(ctx context.Context, topic string, authoritative *bool, ad
 		return "", false, err
 	}
 	r := answer.GetLookupTopicResponse()
-	next, err = Address(r.GetBrokerServiceUrl())
+	owner := r.GetBrokerServiceUrl()
+	if d.TLS != nil {
+		owner = r.GetBrokerServiceUrlTls()
+	}
+	next, err = d.address(owner)
 	if err != nil {
 		return "", false, err
 	}
