@@ -183,6 +183,7 @@ func (f *fixture) contents(topic string) []string {
 			f.Fatalf("%s after %q: %v", topic, contents, err)
 		}
 		if message.Content == mark {
+			f.want("CLOSE_CONSUMER", reader.Close(f.ctx), success)
 			return contents
 		}
 		if len(message.Content) < 5 || message.Content[:5] != "mark " {
