@@ -261,6 +261,11 @@ func (c *Conn) Send(send *pulsarproto.CommandSend, metadata *pulsarproto.Message
 	if err != nil {
 		return err
 	}
+	return c.SendPayload(send, payload)
+}
+
+// SendPayload sends a SEND command with a payload part as it is.
+func (c *Conn) SendPayload(send *pulsarproto.CommandSend, payload []byte) error {
 	command := &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SEND.Enum(), Send: send}
 	frame, err := pulsarproto.AppendCommandHead(nil, command, len(payload))
 	if err != nil {

@@ -80,6 +80,20 @@ func (p *Producer) StartAs(metadata *pulsarproto.MessageMetadata, content string
 	}
 }
 
+// SendPayload sends a payload part as it is and waits for the answer.
+func (p *Producer) SendPayload(ctx context.Context, sequence uint64, payload []byte) (*pulsarproto.MessageIdData, error) {
+	return await(ctx, func(done func(*pulsarproto.MessageIdData, error)) {
+		if err := p.expect(sequence, done); err != nil {
+			done(nil, err)
+			return
+		}
+		send := &pulsarproto.CommandSend{ProducerId: &p.id, SequenceId: &sequence}
+		if err := p.client.SendPayload(send, payload); err != nil {
+			p.answer(sequence, nil, err)
+		}
+	})
+}
+
 // expect has done called with the answer to a sequence id.
 func (p *Producer) expect(sequence uint64, done func(*pulsarproto.MessageIdData, error)) error {
 	p.mu.Lock()
