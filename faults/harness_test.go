@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
@@ -44,6 +46,7 @@ type fixture struct {
 	*process.Instance
 	ctx   context.Context
 	marks int
+	token string // of whoever asks, for a server that authenticates; empty: nobody has one
 }
 
 // newFixture starts an ordinary server.
@@ -66,12 +69,31 @@ func (f *fixture) addr() string { return fmt.Sprintf("localhost:%d", f.Options.P
 // dial opens a connection that is registered with the coordinator.
 func (f *fixture) dial() *wiretopic.Client {
 	f.Helper()
-	client, err := wiretopic.DialTC(f.ctx, f.addr())
+	client, err := f.tryDial(&pulsarproto.CommandConnect{}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = client.Close() }) // its fate does not matter any more
 	return client
+}
+
+// tryDial is dial with a handshake that says more; other hears what else the server sends.
+func (f *fixture) tryDial(connect *pulsarproto.CommandConnect, other func(*pulsarproto.BaseCommand)) (*wiretopic.Client, error) {
+	connect.ClientVersion = proto.String("faults")
+	if connect.ProtocolVersion == nil {
+		connect.ProtocolVersion = proto.Int32(21)
+	}
+	if connect.AuthData == nil && f.token != "" {
+		connect.AuthMethodName, connect.AuthData = proto.String("token"), []byte(f.token)
+	}
+	client, err := wiretopic.DialAs(f.ctx, f.addr(), connect, other)
+	if err != nil {
+		return nil, err
+	}
+	if err := client.ConnectTC(f.ctx, 0); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return client, nil
 }
 
 func (f *fixture) produce(client *wiretopic.Client, topic string) *wiretopic.Producer {
@@ -240,6 +262,7 @@ func (f *fixture) get(path string, into any) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.authorize(asked)
 	response, err := http.DefaultClient.Do(asked)
 	if err != nil {
 		f.Fatal(err)
@@ -250,6 +273,12 @@ func (f *fixture) get(path string, into any) {
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 		f.Fatalf("%s: %v", path, err)
+	}
+}
+
+func (f *fixture) authorize(request *http.Request) {
+	if f.token != "" {
+		request.Header.Set("Authorization", "Bearer "+f.token)
 	}
 }
 

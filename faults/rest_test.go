@@ -24,6 +24,7 @@ func (f *fixture) tryRest(method, path, body string) (status int, err error) {
 		return 0, err
 	}
 	asked.Header.Set("Content-Type", "application/json")
+	f.authorize(asked)
 	response, err := http.DefaultClient.Do(asked)
 	if err != nil {
 		return 0, err
