@@ -42,9 +42,9 @@ func (c *Compaction) Close() { c.codec.close() }
 // Keys is the number of keys in memory.
 func (c *Compaction) Keys() int { return len(c.newest) }
 
-// Note is the first pass over e.
-func (c *Compaction) Note(e *ledger.Entry) {
-	opened := c.codec.open(e)
+// Note is the first pass over e; gone is Kept.Gone of an earlier compaction that kept it.
+func (c *Compaction) Note(e *ledger.Entry, gone ledger.Bits) {
+	opened := c.codec.open(e, gone)
 	if opened.opaque {
 		return
 	}
@@ -81,15 +81,19 @@ func (c *Compaction) noteChunk(opened *content) {
 // Kept is an entry that stays.
 type Kept struct {
 	ledger.Entry
-	Gone ledger.Bits // indexes of the batch that are placeholders; nil: none
+	Gone ledger.Bits // indexes of the batch that count as placeholders; nil: none
 	// Last is the index of the last message of a batch that stays; -1 without batch, or if nobody can look into it.
 	Last int32
 }
 
+// mayGrowTo is the size in bytes up to which a payload may be larger than it was.
+const mayGrowTo = 64 << 10
+
 // Keep is the second pass over e: it returns what stays of it, if anything does. The payload is e's own unless messages of a
-// batch go.
-func (c *Compaction) Keep(e *ledger.Entry) (Kept, bool, error) {
-	opened := c.codec.open(e)
+// batch go. It is so then, too, if it would become larger: a producer may compress better than codec does, and the store takes
+// nothing larger than a message. gone is that of Note.
+func (c *Compaction) Keep(e *ledger.Entry, gone ledger.Bits) (Kept, bool, error) {
+	opened := c.codec.open(e, gone)
 	kept := Kept{Entry: *e, Last: -1}
 	switch {
 	case opened.opaque:
@@ -99,7 +103,7 @@ func (c *Compaction) Keep(e *ledger.Entry) (Kept, bool, error) {
 	case opened.metadata.NumMessagesInBatch == nil:
 		return kept, c.keeps(&opened.messages[0], place{at: e.Position}), nil
 	}
-	gone := make(ledger.Bits, len(ledger.AllBits(len(opened.messages))))
+	gone = make(ledger.Bits, len(ledger.AllBits(len(opened.messages))))
 	changes := false
 	for i := range opened.messages {
 		m := &opened.messages[i]
@@ -123,7 +127,9 @@ func (c *Compaction) Keep(e *ledger.Entry) (Kept, bool, error) {
 	if err != nil {
 		return Kept{}, false, fmt.Errorf("rewrite the batch at %v: %w", e.Position, err)
 	}
-	kept.Payload = payload
+	if len(payload) <= max(len(e.Payload), mayGrowTo) {
+		kept.Payload = payload
+	}
 	return kept, true, nil
 }
 

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/pierrec/lz4/v4"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -81,11 +83,11 @@ func run(t interface{ Fatalf(string, ...any) }, o Options, entries []ledger.Entr
 	c := New(o)
 	defer c.Close()
 	for i := range entries {
-		c.Note(&entries[i])
+		c.Note(&entries[i], nil)
 	}
 	var out []Kept
 	for i := range entries {
-		k, stays, err := c.Keep(&entries[i])
+		k, stays, err := c.Keep(&entries[i], nil)
 		if err != nil {
 			t.Fatalf("keep: %v", err)
 		}
@@ -109,7 +111,7 @@ func show(entries []ledger.Entry) string {
 	var c codec
 	var out bytes.Buffer
 	for i := range entries {
-		opened := c.open(&entries[i])
+		opened := c.open(&entries[i], nil)
 		fmt.Fprintf(&out, "%d[", entries[i].Position.Entry)
 		if opened.opaque {
 			out.WriteString("opaque")
@@ -181,12 +183,54 @@ func TestMemoryFollowsLiveKeys(t *testing.T) {
 	for range 100 {
 		for _, s := range []single{{"a", "1"}, {fmt.Sprint("k", at), "1"}, {fmt.Sprint("k", at), ""}} {
 			e := plain(t, at, s)
-			c.Note(&e)
+			c.Note(&e, nil)
 		}
 		at++
 	}
 	if c.Keys() != 1 {
 		t.Errorf("%d keys are held, 1 is live", c.Keys())
+	}
+}
+
+// TestPayloadsDoNotGrow: a batch that its producer compressed better than is done here keeps its payload, and what is gone of it
+// stays gone: a key whose tombstone an earlier compaction has dropped does not come back.
+func TestPayloadsDoNotGrow(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	vocabulary := make([][]byte, 4096)
+	for i := range vocabulary {
+		vocabulary[i] = fmt.Appendf(nil, "%x ", random.Uint32N(1<<24))
+	}
+	var text []byte
+	for len(text) < 1<<20 {
+		text = append(text, vocabulary[random.IntN(len(vocabulary))]...)
+	}
+	loose := batch(t, 1, pulsarproto.CompressionType_LZ4, single{"deleted", "1"}, single{"live", string(text)})
+	m, body, err := pulsarproto.ParsePayload(loose.Payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c codec
+	plainBody, err := c.decompress(m.GetCompression(), body, m.GetUncompressedSize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tight := make([]byte, lz4.CompressBlockBound(len(plainBody)))
+	n, err := (&lz4.CompressorHC{Level: lz4.Level9}).CompressBlock(plainBody, tight)
+	if err != nil || n >= len(body)-100 {
+		t.Fatalf("%d bytes are not less than %d: %v", n, len(body), err)
+	}
+	sent := entry(t, 1, m, tight[:n])
+
+	first := run(t, Options{}, []ledger.Entry{sent, plain(t, 2, single{"deleted", ""})})
+	if len(first) != 1 || !bytes.Equal(first[0].Payload, sent.Payload) || !slices.Equal(first[0].Gone, ledger.Bits{1}) {
+		t.Fatalf("%d entries are kept, of %d bytes instead of %d, without %b", len(first), len(first[0].Payload), len(sent.Payload), first[0].Gone)
+	}
+	again := New(Options{})
+	defer again.Close()
+	again.Note(&first[0].Entry, first[0].Gone)
+	second, stays, err := again.Keep(&first[0].Entry, first[0].Gone)
+	if err != nil || !stays || !slices.Equal(second.Gone, ledger.Bits{1}) || second.Last != 1 || again.Keys() != 1 {
+		t.Errorf("a second run keeps %t without %b, last %d, %d keys, %v", stays, second.Gone, second.Last, again.Keys(), err)
 	}
 }
 
@@ -275,7 +319,7 @@ func contents(t *rapid.T, kept []Kept) (fold map[string]string, keyed, keyless i
 			keyed++
 			continue
 		}
-		opened := c.open(&kept[i].Entry)
+		opened := c.open(&kept[i].Entry, nil)
 		last := int32(-1)
 		for n, s := range opened.messages {
 			gone := kept[i].Gone != nil && has(kept[i].Gone, n)

@@ -5,7 +5,7 @@
 // are the same in both passes. Memory follows the live keys, not the entries: a tombstone takes its key out of memory.
 //
 // A batch is kept as one entry with its position, as long as one of its messages stays; those that go leave a placeholder
-// (compacted_out), so that batch indexes do not move. What cannot be looked into, an encrypted batch or one that does not
+// (compacted_out), so that batch indexes do not move, unless that makes a large payload larger. What cannot be looked into, an encrypted batch or one that does not
 // decode, is kept whole. Chunks of one message stay or go together, and stay while their last one has not come.
 //
 // Source: PhasedStrategicCompactor and TwoPhaseCompactor, RawBatchConverter; minimal-broker.md section 15.

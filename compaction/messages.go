@@ -32,8 +32,8 @@ func (c *content) chunk() bool {
 	return c.metadata.GetNumChunksFromMsg() > 1 && c.metadata.NumMessagesInBatch == nil
 }
 
-// open takes an entry apart. One that no consumer could read is opaque.
-func (c *codec) open(e *ledger.Entry) content {
+// open takes an entry apart, of which the messages in gone are. One that no consumer could read is opaque.
+func (c *codec) open(e *ledger.Entry, gone ledger.Bits) content {
 	metadata, body, err := pulsarproto.ParsePayload(e.Payload)
 	if err != nil {
 		return content{opaque: true}
@@ -56,6 +56,9 @@ func (c *codec) open(e *ledger.Entry) content {
 	messages, err := split(plain, int(metadata.GetNumMessagesInBatch()))
 	if err != nil || len(messages) != e.BatchSize() {
 		return content{opaque: true}
+	}
+	for i := range messages {
+		messages[i].gone = messages[i].gone || gone != nil && has(gone, i)
 	}
 	return content{metadata: metadata, messages: messages}
 }

@@ -137,6 +137,10 @@ func (t *Topic) compact() error {
 	return ErrCompactionRunning
 }
 
+// maxCompactions is how many compactions of all topics read at once: each may have some hundred MiB of a compressed batch and of
+// keys in memory. The others wait.
+const maxCompactions = 2
+
 // begin compacts everything that can be read now.
 func (t *Topic) begin() {
 	c := &t.compaction
@@ -252,6 +256,12 @@ type compactionRun struct {
 // run reads everything before the new horizon twice, the old generation first and then the log behind the old horizon.
 func (r *compactionRun) run(ctx context.Context) error {
 	t := r.topic
+	select {
+	case t.registry.compacting <- struct{}{}:
+		defer func() { <-t.registry.compacting }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if r.old.generation == 0 {
 		if err := t.writeFenced(ctx, clientv3.OpPut(t.keys.Compaction(), string(r.old.encode()))); err != nil {
 			return fmt.Errorf("note that the topic is compacted: %w", err)
@@ -263,12 +273,12 @@ func (r *compactionRun) run(ctx context.Context) error {
 	}
 	c := compaction.New(compaction.Options{RetainNullKey: t.options.CompactionRetainNullKey})
 	defer c.Close()
-	if err := r.each(ctx, func(e *ledger.Entry) error { c.Note(e); return nil }); err != nil {
+	if err := r.each(ctx, func(e *ledger.Entry, gone ledger.Bits) error { c.Note(e, gone); return nil }); err != nil {
 		return fmt.Errorf("look for the newest of each key: %w", err)
 	}
 	w := compactedWriter{run: r}
-	err := r.each(ctx, func(e *ledger.Entry) error {
-		kept, stays, err := c.Keep(e)
+	err := r.each(ctx, func(e *ledger.Entry, gone ledger.Bits) error {
+		kept, stays, err := c.Keep(e, gone)
 		if err != nil || !stays {
 			return err
 		}
@@ -289,14 +299,14 @@ func (r *compactionRun) run(ctx context.Context) error {
 	return nil
 }
 
-// each visits what is to be compacted, in order.
-func (r *compactionRun) each(ctx context.Context, visit func(*ledger.Entry) error) error {
+// each visits what is to be compacted, in order, with the messages of batches that are gone.
+func (r *compactionRun) each(ctx context.Context, visit func(*ledger.Entry, ledger.Bits) error) error {
 	t := r.topic
 	if r.old.generation > 0 {
 		err := t.store.scanPrefix(ctx, t.keys.Generation(r.old.generation), func(key, value []byte) error {
 			kept, err := decodeCompacted(key, value)
 			for i := 0; err == nil && i < len(kept); i++ {
-				err = visit(&kept[i].Entry)
+				err = visit(&kept[i].Entry, kept[i].Gone)
 			}
 			return err
 		})
@@ -310,7 +320,7 @@ func (r *compactionRun) each(ctx context.Context, visit func(*ledger.Entry) erro
 			return err
 		}
 		for i := range got.entries {
-			if err := visit(&got.entries[i]); err != nil {
+			if err := visit(&got.entries[i], nil); err != nil {
 				return err
 			}
 		}

@@ -264,6 +264,26 @@ func TestDurableReadCompacted(t *testing.T) {
 	}
 }
 
+// TestCompactionsWait: a compaction that is one too many for all topics together runs when another has ended.
+func TestCompactionsWait(t *testing.T) {
+	w := newWorld(t)
+	w.produce("a").send(valued(t, 0, keyValue{"a", "1"}))
+	for range maxCompactions {
+		w.topics.compacting <- struct{}{}
+	}
+	if err := w.topics.Compact(context.Background(), parse(t, "a")); err != nil {
+		t.Fatal(err)
+	}
+	w.quiet("a")
+	if status, err := w.topics.CompactionStatus(context.Background(), parse(t, "a")); err != nil || status.State != "RUNNING" || status.Entries != 0 {
+		t.Fatalf("it did not wait: %+v, %v", status, err)
+	}
+	<-w.topics.compacting
+	if status := w.compacted("a"); status.State != "SUCCESS" || status.Entries != 1 {
+		t.Errorf("it ended as %+v", status)
+	}
+}
+
 // TestCompactionThreshold: what is not compacted starts a compaction by its size.
 func TestCompactionThreshold(t *testing.T) {
 	w := newWorld(t, func(o *Options) {

@@ -16,6 +16,8 @@ type Topics struct {
 	options Options
 	store   store
 	budget  cacheBudget
+	// compacting has a token for each compaction that reads.
+	compacting chan struct{}
 	// ctx ends when Close has given up waiting.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -46,6 +48,8 @@ func New(options Options) *Topics {
 		slots:   make(map[string]*slot),
 		topics:  make(map[*Topic]struct{}),
 		dormant: make(map[topicname.Name]dormant),
+
+		compacting: make(chan struct{}, maxCompactions),
 	}
 	ts.budget.limit = options.CacheBytes
 	ts.ctx, ts.cancel = context.WithCancel(context.Background())
