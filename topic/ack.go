@@ -106,6 +106,9 @@ func (a *ackItem) prepare(g *group) bool {
 		a.err = fmt.Errorf("%w: an acknowledgement of %d messages is too large", txn.ErrNotAllowed, len(a.holds))
 		return true
 	}
+	if a.err = a.fitsParts(); a.err != nil {
+		return true
+	}
 	if a.inTxn && g.ends(holdRef{s, a.id}) || !g.fits(cursorOps, size) {
 		return false
 	}
@@ -132,6 +135,25 @@ func (a *ackItem) size() int {
 		size += 8 * len(hold.Acked)
 	}
 	return size
+}
+
+// maxPartBytes bounds the sets of acknowledged indexes of one subscription, in memory and stored: a set is as large as its batch
+// says to be, and a compressed batch may say more than it has. A set of a batch of 1000 messages takes 128 bytes.
+const maxPartBytes = 64 << 20
+
+// fitsParts refuses to keep more sets than there is room for. Whole entries, and more of a batch that has a set, are not refused.
+func (a *ackItem) fitsParts() error {
+	s, adds := a.consumer.subscription, 0
+	for _, hold := range a.holds {
+		if hold.Acked != nil && (a.inTxn || s.cursor.Acked(hold.Position) == nil) {
+			adds += 8 * len(hold.Acked)
+		}
+	}
+	if adds == 0 || a.cumulative || s.cursor.PartBytes()+s.pending.PartBytes()+adds <= maxPartBytes {
+		return nil
+	}
+	return fmt.Errorf("%w: subscription %s has too many batches of which a part is acknowledged: %d bytes of ack sets, at most %d",
+		txn.ErrNotAllowed, s.name, s.cursor.PartBytes()+s.pending.PartBytes()+adds, maxPartBytes)
 }
 
 // pend makes the transaction hold what the command names.

@@ -53,6 +53,39 @@ func TestAckSetsTooLargeTogether(t *testing.T) {
 	check(w.subscribe("a", "s", shared)) // the size has to be read
 }
 
+// TestPartsAreBounded: small messages that say they are large batches cannot make a subscription keep sets without end, in
+// transactions neither. What makes sets smaller goes on.
+func TestPartsAreBounded(t *testing.T) {
+	const size = 1 << 20 // 128 KiB for each set
+	const batches = maxPartBytes/(size/8) + 1
+	w := newWorld(t)
+	p := w.produce("a")
+	c := w.subscribe("a", "s", nonDurable, earliest)
+	positions := make([]ledger.Position, batches)
+	for i := range positions {
+		positions[i] = p.send(batchOf(size, message(uint64(i), "b")))
+		if err := c.tryAck(ackSetOf(positions[i])); (err == nil) != (i < batches-1) || err != nil && !errors.Is(err, txn.ErrNotAllowed) {
+			t.Fatalf("batch %d of %d: %v", i, batches, err)
+		}
+	}
+	last := positions[batches-1]
+	if err := c.tryAck(ackInTxn(w.coord.begin(), ackSetOf(last))); !errors.Is(err, txn.ErrNotAllowed) {
+		t.Errorf("in a transaction: %v", err)
+	}
+	more := ackSetOf(positions[1])
+	more.MessageId[0].AckSet = []int64{-4}
+	for what, cmd := range map[string]*pulsarproto.CommandAck{
+		"more of a batch": more, "a whole batch": ackOf(pulsarproto.CommandAck_Individual, positions[0]),
+	} {
+		if err := c.tryAck(cmd); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := c.tryAck(ackInTxn(w.coord.begin(), ackSetOf(last))); err != nil {
+		t.Errorf("in a transaction, with room again: %v", err)
+	}
+}
+
 // TestLargePartsOfACursor: partly acknowledged batches that take more than a request together are stored one after the other.
 func TestLargePartsOfACursor(t *testing.T) {
 	const size, batches = 1 << 20, 60 // 7.5 MiB

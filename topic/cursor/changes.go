@@ -290,7 +290,7 @@ func (c *Cursor) RestorePartial(p ledger.Position, value []byte) error {
 	for i := range acked {
 		acked[i] = binary.LittleEndian.Uint64(value[1+n+8*i:])
 	}
-	c.partial[p] = Partial{Size: int(size), Acked: acked.And(ledger.AllBits(int(size)))}
+	c.setPartial(p, Partial{Size: int(size), Acked: acked.And(ledger.AllBits(int(size)))})
 	return nil
 }
 

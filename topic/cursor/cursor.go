@@ -13,6 +13,8 @@ type Cursor struct {
 	frontier ledger.Position
 	done     ledger.Set // behind the frontier only
 	partial  map[ledger.Position]Partial
+	// partBytes is what the sets in partial take.
+	partBytes int
 
 	changed changed
 	stored  stored
@@ -47,6 +49,23 @@ func (c *Cursor) Passed(p ledger.Position) bool { return p.Before(c.frontier) }
 
 // Acked returns the acknowledged indexes of the batch at p: nil if there are none, or all of p is done.
 func (c *Cursor) Acked(p ledger.Position) ledger.Bits { return c.partial[p].Acked }
+
+// PartBytes is what the sets of acknowledged indexes take in memory, and about what they take stored.
+func (c *Cursor) PartBytes() int { return c.partBytes }
+
+// setPartial notes what is acknowledged of the batch at p.
+func (c *Cursor) setPartial(p ledger.Position, part Partial) {
+	c.dropPartial(p)
+	c.partial[p] = part
+	c.partBytes += ledger.BitsBytes(part.Size)
+}
+
+func (c *Cursor) dropPartial(p ledger.Position) {
+	if part, found := c.partial[p]; found {
+		c.partBytes -= ledger.BitsBytes(part.Size)
+		delete(c.partial, p)
+	}
+}
 
 // SkipDone returns the first position at or behind p that is not done.
 func (c *Cursor) SkipDone(p ledger.Position) ledger.Position {
@@ -88,7 +107,7 @@ func (c *Cursor) complete(p ledger.Position) {
 	if _, found := c.stored.partial[p]; found {
 		c.changed.partial[p] = struct{}{}
 	}
-	delete(c.partial, p)
+	c.dropPartial(p)
 	c.changed.bucket[bucketOf(p)] = struct{}{}
 }
 
@@ -102,7 +121,7 @@ func (c *Cursor) AckBits(p ledger.Position, acked ledger.Bits, size int) {
 		c.Ack(p)
 		return
 	}
-	c.partial[p] = Partial{Size: size, Acked: acked}
+	c.setPartial(p, Partial{Size: size, Acked: acked})
 	c.changed.partial[p] = struct{}{}
 }
 
@@ -129,6 +148,7 @@ func (c *Cursor) Reset(p ledger.Position) {
 	c.frontier = p
 	c.done.Clear()
 	clear(c.partial)
+	c.partBytes = 0
 	c.changed = newChanged()
 	c.changed.frontier, c.changed.reset = true, true
 }
@@ -162,13 +182,13 @@ func (c *Cursor) advance() {
 func (c *Cursor) passPartials(from ledger.Position) {
 	if from.Ledger == c.frontier.Ledger && c.frontier.Entry-from.Entry < uint64(len(c.partial)) {
 		for ; from.Before(c.frontier); from = from.Next() {
-			delete(c.partial, from)
+			c.dropPartial(from)
 		}
 		return
 	}
 	for p := range c.partial {
 		if p.Before(c.frontier) {
-			delete(c.partial, p)
+			c.dropPartial(p)
 		}
 	}
 }

@@ -142,6 +142,9 @@ func TestCursorAgainstModel(t *testing.T) {
 					}
 				}
 			}
+			if want := len(c.partial) * ledger.BitsBytes(size); c.PartBytes() != want {
+				t.Fatalf("the sets of %d batches take %d bytes, want %d", len(c.partial), c.PartBytes(), want)
+			}
 			for _, q := range all {
 				done := model[q].Count() == size
 				if c.Done(q) != done {

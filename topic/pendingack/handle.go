@@ -38,6 +38,8 @@ type Handle struct {
 	byTxn map[txn.ID]*Held
 	// entries tells what of an entry is held, over all transactions.
 	entries map[ledger.Position]entry
+	// partBytes is what the sets of individual holds take.
+	partBytes int
 
 	cumulative   *Hold
 	cumulativeBy txn.ID
@@ -58,6 +60,9 @@ func (h *Handle) Transactions() int { return len(h.byTxn) }
 
 // Entries is the number of entries of which something is held individually.
 func (h *Handle) Entries() int { return len(h.entries) }
+
+// PartBytes is what the sets of indexes that are held individually take in memory, and about what they take stored.
+func (h *Handle) PartBytes() int { return h.partBytes }
 
 // Holds reports whether id holds something.
 func (h *Handle) Holds(id txn.ID) bool { return h.byTxn[id] != nil }
@@ -218,6 +223,7 @@ func (h *Handle) forgetEmpty(id txn.ID) {
 func (h *Handle) add(id txn.ID, hold Hold) {
 	held := h.of(id)
 	held.Individual = append(held.Individual, hold)
+	h.partBytes += 8 * len(hold.Acked)
 	e := h.entries[hold.Position]
 	if hold.Acked == nil {
 		e.whole = true
@@ -228,6 +234,7 @@ func (h *Handle) add(id txn.ID, hold Hold) {
 }
 
 func (h *Handle) release(hold Hold) {
+	h.partBytes -= 8 * len(hold.Acked)
 	e := h.entries[hold.Position]
 	if hold.Acked == nil {
 		e.whole = false

@@ -239,6 +239,15 @@ func TestAgainstModel(t *testing.T) {
 				}
 				h = again
 			}
+			sets := 0
+			for _, held := range h.byTxn {
+				for _, hold := range held.Individual {
+					sets += 8 * len(hold.Acked)
+				}
+			}
+			if h.PartBytes() != sets {
+				t.Fatalf("%d bytes of sets, want %d", h.PartBytes(), sets)
+			}
 			for e := range uint64(entries) {
 				all, some := h.Hidden(at(e))
 				for i := range uint64(size) {
