@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -25,6 +27,7 @@ type consumer struct {
 	right   right              // nil: rights are not checked
 	cancel  context.CancelFunc // of the attaching
 	settled chan struct{}      // closed when the attaching has succeeded or failed
+	cost    int                // of session.attachedBytes
 
 	// Guarded by session.mu.
 	state attachment
@@ -36,7 +39,8 @@ type consumer struct {
 }
 
 // subscribe attaches a consumer. A repeat for one that is attached succeeds.
-// Errors: InvalidTopicName, AuthorizationError, ServiceNotReady while one of the same id is coming or going, and those of Topics.Subscribe.
+// Errors: InvalidTopicName, AuthorizationError, ServiceNotReady while one of the same id is coming or going, TooManyRequests, and
+// those of Topics.Subscribe.
 //
 // Source: PulsarApi.proto CommandSubscribe; ServerCnx.handleSubscribe.
 func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
@@ -46,7 +50,7 @@ func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
 		return
 	}
-	c := r.addConsumer(cmd.GetConsumerId(), requestID, r.consumerRight(name, cmd.GetSubscription()))
+	c := r.addConsumer(cmd, r.consumerRight(name, cmd.GetSubscription()))
 	if c == nil {
 		return
 	}
@@ -56,7 +60,8 @@ func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 }
 
 // addConsumer returns a new consumer, or answers the request by the one that has the id already.
-func (r request) addConsumer(id, requestID uint64, right right) *consumer {
+func (r request) addConsumer(cmd *pulsarproto.CommandSubscribe, right right) *consumer {
+	id, requestID, cost := cmd.GetConsumerId(), cmd.GetRequestId(), attachmentCost+proto.Size(cmd)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.consumers[id]; c != nil {
@@ -67,12 +72,22 @@ func (r request) addConsumer(id, requestID uint64, right right) *consumer {
 		}
 		return nil
 	}
-	c := &consumer{session: r.session, id: id, right: right, settled: make(chan struct{})}
+	if err := r.takeAttachment(cost); err != nil {
+		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
+		return nil
+	}
+	c := &consumer{session: r.session, id: id, right: right, settled: make(chan struct{}), cost: cost}
 	if r.consumers == nil {
 		r.consumers = make(map[uint64]*consumer)
 	}
 	r.consumers[id] = c
 	return c
+}
+
+// removeConsumer makes the id of c free again; mu is held.
+func (s *session) removeConsumer(c *consumer) {
+	delete(s.consumers, c.id)
+	s.attachedBytes -= c.cost
 }
 
 // attachConsumer asks the topic and answers the request.
@@ -110,7 +125,7 @@ func (r request) consumerAttached(requestID uint64, c *consumer, topic Consumer)
 	case detaching:
 		c.topic = topic
 	case lost:
-		delete(r.consumers, c.id)
+		r.removeConsumer(c)
 	}
 	r.mu.Unlock()
 	switch state {
@@ -127,7 +142,7 @@ func (s *session) forgetConsumer(c *consumer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.state != detaching {
-		delete(s.consumers, c.id)
+		s.removeConsumer(c)
 	}
 }
 
@@ -166,7 +181,7 @@ func (s *session) detachConsumer(c *consumer) {
 		topic.Close()
 	}
 	s.mu.Lock()
-	delete(s.consumers, c.id)
+	s.removeConsumer(c)
 	s.mu.Unlock()
 }
 
@@ -248,7 +263,7 @@ func (c *consumer) disconnect() Consumer {
 		c.state = lost
 	case attached:
 		c.state = lost
-		delete(s.consumers, c.id)
+		s.removeConsumer(c)
 		s.out.detachConsumer(c)
 		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseConsumer(b, c.id) })
 		return c.topic

@@ -38,6 +38,9 @@ type Options struct {
 	MaxPendingRequestBytes int
 	// MaxPendingSendBytes is the same for sends. Default 32 MiB.
 	MaxPendingSendBytes int
+	// MaxAttachedBytes is the number of bytes of the commands of a connection's producers and consumers, each counted with 4 KiB
+	// more, above which no more are attached. Default 256 MiB.
+	MaxAttachedBytes int
 	// MaxPublishBytes is the number of bytes of unanswered sends on all connections, with the large frames being read, above
 	// which a connection that has unanswered sends is not read. Negative: no bound. Default 256 MiB.
 	// Source: broker.conf maxMessagePublishBufferSizeInMB.
@@ -82,6 +85,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxPendingSends, 1000)
 	setDefault(&o.MaxPendingRequestBytes, 16<<20)
 	setDefault(&o.MaxPendingSendBytes, 32<<20)
+	setDefault(&o.MaxAttachedBytes, 256<<20)
 	setDefault(&o.MaxPublishBytes, 256<<20)
 	setDefault(&o.MaxConcurrentLookups, 50000)
 	setDefault(&o.MaxPatternLength, 50)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -27,6 +29,7 @@ type producer struct {
 	right   right              // nil: rights are not checked
 	cancel  context.CancelFunc // of the attaching
 	settled chan struct{}      // closed when the attaching has succeeded or failed
+	cost    int                // of session.attachedBytes
 
 	// Guarded by session.mu.
 	state attachment
@@ -41,7 +44,8 @@ type producer struct {
 }
 
 // produce attaches a producer. A repeat for one that is attached gets the same answer again.
-// Errors: InvalidTopicName, AuthorizationError, ServiceNotReady while one of the same id is coming or going, and those of Topics.Produce.
+// Errors: InvalidTopicName, AuthorizationError, ServiceNotReady while one of the same id is coming or going, TooManyRequests, and
+// those of Topics.Produce.
 //
 // Source: PulsarApi.proto CommandProducer; ServerCnx.handleProducer.
 func (r request) produce(cmd *pulsarproto.CommandProducer) {
@@ -51,7 +55,7 @@ func (r request) produce(cmd *pulsarproto.CommandProducer) {
 		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
 		return
 	}
-	p := r.addProducer(cmd.GetProducerId(), requestID, r.producerRight(name, cmd.GetInitialSubscriptionName()))
+	p := r.addProducer(cmd, r.producerRight(name, cmd.GetInitialSubscriptionName()))
 	if p == nil {
 		return
 	}
@@ -61,7 +65,8 @@ func (r request) produce(cmd *pulsarproto.CommandProducer) {
 }
 
 // addProducer returns a new producer, or answers the request by the one that has the id already.
-func (r request) addProducer(id, requestID uint64, right right) *producer {
+func (r request) addProducer(cmd *pulsarproto.CommandProducer, right right) *producer {
+	id, requestID, cost := cmd.GetProducerId(), cmd.GetRequestId(), attachmentCost+proto.Size(cmd)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.producers[id]; p != nil {
@@ -72,13 +77,23 @@ func (r request) addProducer(id, requestID uint64, right right) *producer {
 		}
 		return nil
 	}
-	p := &producer{session: r.session, request: r, asked: requestID, id: id, right: right, settled: make(chan struct{})}
+	if err := r.takeAttachment(cost); err != nil {
+		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
+		return nil
+	}
+	p := &producer{session: r.session, request: r, asked: requestID, id: id, right: right, settled: make(chan struct{}), cost: cost}
 	if r.producers == nil {
 		r.producers = make(map[uint64]*producer)
 	}
 	r.producers[id] = p
 	delete(r.droppedProducers, id)
 	return p
+}
+
+// removeProducer makes the id of p free again; mu is held.
+func (s *session) removeProducer(p *producer) {
+	delete(s.producers, p.id)
+	s.attachedBytes -= p.cost
 }
 
 // notReady refuses a producer or consumer while another one of the same id is coming or going.
@@ -131,7 +146,7 @@ func (r request) producerAttached(p *producer, topic Producer, info ProducerInfo
 	case detaching:
 		p.topic = topic
 	case lost:
-		delete(r.producers, p.id)
+		r.removeProducer(p)
 	}
 	r.mu.Unlock()
 	switch state {
@@ -148,7 +163,7 @@ func (s *session) forgetProducer(p *producer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.state != detaching {
-		delete(s.producers, p.id)
+		s.removeProducer(p)
 	}
 }
 
@@ -233,7 +248,7 @@ func (s *session) detachProducer(p *producer) {
 	}
 	s.out.detachProducer(p)
 	s.mu.Lock()
-	delete(s.producers, p.id)
+	s.removeProducer(p)
 	s.mu.Unlock()
 }
 
@@ -271,7 +286,7 @@ func (p *producer) disconnect() Producer {
 		p.state = lost
 	case attached:
 		p.state = lost
-		delete(s.producers, p.id)
+		s.removeProducer(p)
 		s.noteDropped(p.id)
 		s.out.detachProducer(p)
 		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseProducer(b, p.id) })

@@ -45,6 +45,7 @@ type session struct {
 	flushed          CloseReason // why finish was called
 	producers        map[uint64]*producer
 	consumers        map[uint64]*consumer
+	attachedBytes    int                  // what producers and consumers cost
 	droppedProducers map[uint64]time.Time // ids that were disconnected by their topic, and when
 	coordinators     map[uint64]*registration
 	topicWatchers    map[uint64]*topicWatcher
