@@ -2,7 +2,11 @@ package crash
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +50,11 @@ func (l *load) finish() {
 func (l *load) check() {
 	l.t.Helper()
 	l.t.Logf("%+v", l.history.Counts())
-	for i, anomaly := range l.history.Check() {
+	anomalies := l.history.Check()
+	if len(anomalies) > 0 {
+		l.logStats()
+	}
+	for i, anomaly := range anomalies {
 		if i == 20 {
 			l.t.Error("and more")
 			return
@@ -160,12 +168,27 @@ func (l *load) readTo(ctx context.Context, from string, consumer *wiretopic.Cons
 	for {
 		message, err := consumer.Receive(ctx)
 		if err != nil {
+			l.logStats()
 			l.t.Fatalf("%s, after %d messages: %v", from, len(keys), err)
 		}
 		if message.Content == mark {
 			return keys
 		}
 		keys = append(keys, message.Content)
+	}
+}
+
+// logStats shows who holds what on the inputs.
+func (l *load) logStats() {
+	for _, topic := range l.inputs {
+		url := l.webURL + "/admin/v2/" + strings.Replace(topic, "://", "/", 1) + "/stats"
+		answer, err := http.Get(url)
+		if err != nil {
+			l.t.Logf("%s: %v", url, err)
+			continue
+		}
+		text, err := io.ReadAll(answer.Body)
+		l.t.Logf("%s: %s %v", topic, text, errors.Join(err, answer.Body.Close()))
 	}
 }
 
