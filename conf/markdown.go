@@ -5,6 +5,15 @@ import (
 	"strings"
 )
 
+// ownKeys are the settings that no file of Pulsar has, in the order of the table.
+var ownKeys = []string{
+	"dataDir", "initialNumTransactionCoordinators", "tooManyTransactionsPauseMs", "transactionMaxTtlMs", "transactionMaxParticipants",
+	"transactionMaxParticipantBytes", "transactionMaxNamesPerOwner", "transactionEndWaitMs", "transactionLateSendPolicy",
+	"transactionMetaPersistCount", "transactionMetaPersistUnnamedCount", "transactionMetaPersistTimeInHour",
+	"transactionMetaExpireCheckIntervalInSecond", "transactionMetaPersistMinTimeInSecond", "transactionMetaPersistMaxPerCoordinator",
+	"etcdQuotaBytes",
+}
+
 // Markdown returns the table of settings for the documentation.
 func Markdown() string {
 	var b strings.Builder
@@ -19,6 +28,7 @@ func Markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", key, s.unit, s.fallback, strings.TrimSuffix(s.rule(), " ("+s.unit+")"), s.doc)
 	}
+	b.WriteString("\nPulsar does not have: " + strings.Join(ownKeys, ", ") + ". Names that begin with transactionMetaPersist are PIP-255's, or go with them.\n")
 	b.WriteString("\n## Keys of Pulsar that are known and not honoured\n\n" +
 		"A value other than the harmless ones is reported at the start, or refuses it.\n\n" +
 		"| key | harmless | otherwise | reason |\n|---|---|---|---|\n")

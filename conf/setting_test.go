@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -87,5 +88,30 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("%s is both honoured and not", k.key)
 		}
 		seen[k.key] = true
+	}
+}
+
+// The keys that docs/settings.md calls ours are those that no stock file has. Two of Pulsar's are read by its token provider and in
+// none of them either.
+func TestOwnKeys(t *testing.T) {
+	stock := map[string]bool{"tokenAllowedClockSkewSeconds": true, "tokenPublicAlg": true}
+	for _, file := range []string{"broker-4.0.7.good.conf", "standalone.good.conf", "proxy.good.conf"} {
+		content, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			key, _, _ := strings.Cut(line, "=")
+			stock[strings.TrimSpace(key)] = true
+		}
+	}
+	var own []string
+	for i := range settings() {
+		if key := settings()[i].key; !stock[key] {
+			own = append(own, key)
+		}
+	}
+	if !slices.Equal(own, ownKeys) {
+		t.Errorf("no stock file has %q, said to be ours: %q", own, ownKeys)
 	}
 }
