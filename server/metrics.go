@@ -50,7 +50,10 @@ type metrics struct {
 
 func newMetrics(cluster string) *metrics {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// go_memstats_alloc_bytes and go_memstats_alloc_bytes_total are one name in OpenMetrics, which allows a name once.
+	runtime := collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(),
+		collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsMemory))
+	registry.MustRegister(runtime, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	f := factory{prometheus.WrapRegistererWith(prometheus.Labels{"cluster": cluster}, registry)}
 	const tc = "coordinator_id"
 	m := &metrics{
