@@ -59,12 +59,21 @@ func TestFC34ProtocolVersion(t *testing.T) {
 				p.send(subscribeCommand(2, 7, "t"))
 				p.want(pulsarproto.BaseCommand_SUCCESS)
 				b.topics.consumer(0).client.ActiveConsumerChange(true)
-				if test.want < 12 {
-					p.wantNothing()
-					return
-				}
-				if !p.want(pulsarproto.BaseCommand_ACTIVE_CONSUMER_CHANGE).GetActiveConsumerChange().GetIsActive() {
+				if test.want >= 12 && !p.want(pulsarproto.BaseCommand_ACTIVE_CONSUMER_CHANGE).GetActiveConsumerChange().GetIsActive() {
 					t.Error("the consumer is told that it is not active")
+				}
+
+				// Checksums of messages are for clients from version 11 on.
+				payload, err := pulsarproto.AppendPayload(nil, &pulsarproto.MessageMetadata{
+					ProducerName: proto.String("p"), SequenceId: proto.Uint64(0), PublishTime: proto.Uint64(0),
+				}, []byte("x"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.topics.consumer(0).client.Message(Delivery{EntryID: 1, Payload: payload})
+				p.want(pulsarproto.BaseCommand_MESSAGE)
+				if got := pulsarproto.HasChecksum(p.payload); got != (test.want >= 11) {
+					t.Errorf("the message has a checksum: %v", got)
 				}
 			})
 		})

@@ -15,6 +15,11 @@ import (
 // Source: Commands.peerSupportsActiveConsumerListener.
 const activeConsumerVersion = 12
 
+// checksumVersion is the protocol version from which clients are sent checksums with their messages.
+//
+// Source: PulsarCommandSenderImpl.sendMessagesToConsumer, skipChecksumIfPresent.
+const checksumVersion = 11
+
 // javaClient is how the versions that Java clients announce begin.
 //
 // Source: apache/pulsar PR 19643; client libraries in other languages have texts of their own.
@@ -199,7 +204,10 @@ func (s *session) consumerOf(id uint64) Consumer {
 // Message implements ConsumerClient.
 func (c *consumer) Message(d Delivery) {
 	payload := d.Payload
-	if !pulsarproto.HasChecksum(payload) { // its producer sent none, and Go consumers drop a MESSAGE without one
+	switch {
+	case c.session.protocol < checksumVersion:
+		payload = pulsarproto.WithoutChecksum(payload)
+	case !pulsarproto.HasChecksum(payload): // its producer sent none, and Go consumers drop a MESSAGE without one
 		payload = pulsarproto.AppendChecksummed(nil, payload)
 	}
 	c.session.out.message(c, func(b []byte) []byte {

@@ -76,6 +76,14 @@ func HasChecksum(payload []byte) bool {
 	return len(payload) >= magicField && binary.BigEndian.Uint16(payload) == payloadMagic
 }
 
+// WithoutChecksum returns a payload part that has been verified without magic and checksum, in the same memory.
+func WithoutChecksum(payload []byte) []byte {
+	if !HasChecksum(payload) {
+		return payload
+	}
+	return payload[magicField+checksumField:]
+}
+
 // verifyChecksum returns what follows the checksum, or all of payload if it has none.
 func verifyChecksum(payload []byte) ([]byte, error) {
 	if !HasChecksum(payload) {
