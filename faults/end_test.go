@@ -90,16 +90,57 @@ func TestFC02RepeatWhileRunning(t *testing.T) {
 	f.want("first commit", <-first, success)
 	f.want("second commit", <-second, success)
 
-	watching := f.subscribe(client, topic("t1"), "watching")
-	last := f.lastMessageID(watching)
-	for range 2 {
-		f.want("END_TXN_ON_PARTITION", endOnPartition(f, client, id, topic("t1")), success)
-	}
-	if now := f.lastMessageID(watching); now != last {
-		t.Errorf("ending a participant again moved its last message from %s to %s", last, now)
-	}
 	f.holds(topic("t1"), "m1")
 	f.holds(topic("t2"), "m2")
+}
+
+// FC-02: a participant that has ended is not ended again, neither by the same action, which is answered alike, nor by the contrary one,
+// which is refused (O-6): no message more, none less, no acknowledgement more, also behind a restart.
+func TestFC02ParticipantsEndOnce(t *testing.T) {
+	for _, action := range []txn.Action{txn.Commit, txn.Abort} {
+		t.Run(action.String(), func(t *testing.T) {
+			f := newFixture(t)
+			client := f.dial()
+			producer := f.produce(client, topic("t"))
+			f.send(producer, "before", nil)
+			consumer := f.subscribe(client, topic("t"), "s")
+			before := f.receive(consumer, "before").ID
+			id := f.begin(client, longTTL, "")
+			f.send(producer, "in it", &id)
+			f.want("ACK", consumer.Ack(f.ctx, before, &id), success)
+			f.end(client, id, action, success)
+			contents := []string{"before", "in it"}
+			if action == txn.Abort {
+				contents = contents[:1]
+				f.want("ACK of what was given back", consumer.Ack(f.ctx, f.receive(consumer, "before").ID, nil), success)
+			} else {
+				f.receive(consumer, "in it")
+			}
+			last := f.lastMessageID(consumer)
+			for restart := range 2 {
+				if restart == 1 {
+					f.Kill()
+					f.Start()
+					client = f.dial()
+					consumer = f.subscribe(client, topic("t"), "s")
+				}
+				for range 2 {
+					f.want("the end of the topic again", endOnPartition(f, client, id, action, topic("t")), success)
+					f.want("the end of the subscription again", endOnSubscription(f, client, id, action, topic("t"), "s"), success)
+				}
+				f.want("the contrary end of the topic", endOnPartition(f, client, id, 1-action, topic("t")), pulsarproto.ServerError_InvalidTxnStatus)
+				f.want("the contrary end of the subscription", endOnSubscription(f, client, id, 1-action, topic("t"), "s"), pulsarproto.ServerError_InvalidTxnStatus)
+				if now := f.lastMessageID(consumer); now != last {
+					t.Errorf("the last message moved from %s to %s", last, now)
+				}
+			}
+			f.holds(topic("t"), contents...)
+			if action == txn.Commit { // received before the restart, and not acknowledged
+				f.receive(consumer, "in it")
+			}
+			f.receive(consumer, "mark 1") // of holds; "before" does not come again
+		})
+	}
 }
 
 // startUntilReleased starts the server with a failpoint that waits until release is called.
@@ -115,13 +156,24 @@ func (f *fixture) startUntilReleased(rule string) (release func()) {
 	}
 }
 
-func endOnPartition(f *fixture, client *wiretopic.Client, id txn.ID, topic string) error {
-	action, mark := pulsarproto.TxnAction_COMMIT, uint64(0)
+func endOnPartition(f *fixture, client *wiretopic.Client, id txn.ID, action txn.Action, topic string) error {
+	wire, mark := pulsarproto.TxnAction(action), uint64(0)
 	_, err := client.Call(f.ctx, &pulsarproto.BaseCommand{
 		Type: pulsarproto.BaseCommand_END_TXN_ON_PARTITION.Enum(),
 		EndTxnOnPartition: &pulsarproto.CommandEndTxnOnPartition{
-			TxnidMostBits: &id.Most, TxnidLeastBits: &id.Least, Topic: &topic, TxnAction: &action,
-			TxnidLeastBitsOfLowWatermark: &mark,
+			TxnidMostBits: &id.Most, TxnidLeastBits: &id.Least, Topic: &topic, TxnAction: &wire, TxnidLeastBitsOfLowWatermark: &mark,
+		},
+	})
+	return err
+}
+
+func endOnSubscription(f *fixture, client *wiretopic.Client, id txn.ID, action txn.Action, topic, subscription string) error {
+	wire, mark := pulsarproto.TxnAction(action), uint64(0)
+	_, err := client.Call(f.ctx, &pulsarproto.BaseCommand{
+		Type: pulsarproto.BaseCommand_END_TXN_ON_SUBSCRIPTION.Enum(),
+		EndTxnOnSubscription: &pulsarproto.CommandEndTxnOnSubscription{
+			TxnidMostBits: &id.Most, TxnidLeastBits: &id.Least, TxnAction: &wire, TxnidLeastBitsOfLowWatermark: &mark,
+			Subscription: &pulsarproto.Subscription{Topic: &topic, Subscription: &subscription},
 		},
 	})
 	return err
