@@ -31,8 +31,12 @@ func startServer(ctx context.Context, binary, dir string, s suite) (*process.Ser
 	if err != nil {
 		return nil, err
 	}
+	data := filepath.Join(dir, "data")
+	if err := os.RemoveAll(data); err != nil {
+		return nil, err
+	}
 	server, err := process.Start(ctx, process.Options{
-		Binary: binary, DataDir: filepath.Join(dir, "data"), Port: binaryPort, WebPort: webPort, ConfigFile: configuration,
+		Binary: binary, DataDir: data, Port: binaryPort, WebPort: webPort, ConfigFile: configuration,
 		Set: []string{
 			"bindAddress=127.0.0.1",
 			"basicAuthConf=" + s.file("conf", ".htpasswd"),
