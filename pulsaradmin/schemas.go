@@ -223,12 +223,18 @@ func encodeVersion(number uint64) string {
 	return base64.StdEncoding.EncodeToString(bytes)
 }
 
+// deletedAnswer is the version that a deletion took; the Java client waits for ever for one that is no number. Source:
+// DeleteSchemaResponse.
+type deletedAnswer struct {
+	Version uint64 `json:"version"`
+}
+
 func (h *handler) deleteSchema(c *call, name topicname.Name) (any, error) {
 	number, err := h.Schemas.Delete(c.Context(), name, c.flag("force"))
 	if err != nil {
 		return nil, err
 	}
-	return versionAnswer{encodeVersion(number)}, nil
+	return deletedAnswer{number}, nil
 }
 
 func (h *handler) findSchema(c *call, name topicname.Name) (any, error) {
