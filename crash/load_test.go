@@ -42,8 +42,9 @@ const (
 type load struct {
 	t         *testing.T
 	history   *history.History
-	addr      string // host:port, the same over all restarts
-	webURL    string // the same, too
+	addr      string     // host:port, the same over all restarts
+	officials *forwarder // by which official clients reach the server
+	webURL    string     // the same, too
 	inputs    []string
 	outputs   []string
 	restarts  atomic.Int64 // of the server, counted when it is down
@@ -67,6 +68,7 @@ func newLoad(t *testing.T, s *process.Instance) *load {
 		t: t, history: history.New(), addr: fmt.Sprintf("localhost:%d", s.Options.Port), webURL: s.Server.WebURL,
 		unsettled: make(chan txn.ID, 1<<16), longestTTL: 8 * time.Second, unnamedKept: kept,
 	}
+	l.officials = newForwarder(t, l.addr)
 	for i := range 2 {
 		l.inputs = append(l.inputs, fmt.Sprintf("persistent://public/default/input-%d", i))
 	}
@@ -140,6 +142,7 @@ func (l *load) answered(session func(context.Context) error) func(context.Contex
 func (l *load) stop() {
 	l.cancel()
 	l.tasks.Wait()
+	l.officials.close()
 }
 
 // key returns a content that no other message has.

@@ -28,12 +28,11 @@ type officialWorker struct {
 
 // session works until something fails: the client does not get its transactions back after a restart (FC-12).
 func (w *officialWorker) session(ctx context.Context) error {
-	client, err := newOfficialClient(w.addr)
+	client, err := newOfficialClient(w.officials.addr())
 	if err != nil {
 		return err
 	}
 	w.restarts, w.client, w.producers = w.load.restarts.Load(), client, nil
-	// A consumer that stayed would keep messages from whoever looks what is left.
 	defer client.Close()
 	if err := bounded(ctx, w.attach); err != nil {
 		return err
