@@ -191,10 +191,10 @@ func TestSame(t *testing.T) {
 		"unreadable":        {of(Avro, "x"), base, false},
 		"primitives":        {of(String, ""), of(String, "null"), false},
 	} {
-		if got := Same(c.a, c.b); got != c.same {
+		if got := NewMatcher(c.b).Same(c.a); got != c.same {
 			t.Errorf("%s: same %v", about, got)
 		}
-		if got := Same(c.b, c.a); got != c.same {
+		if got := NewMatcher(c.a).Same(c.b); got != c.same {
 			t.Errorf("%s, the other way: same %v", about, got)
 		}
 	}

@@ -7,29 +7,39 @@ import (
 	"github.com/twmb/avro"
 )
 
-// Same reports whether b, which is sound, is a version that a topic has in a. Properties do not count, and in Avro schemas
-// neither does layout of the text, documentation nor aliases.
+// Matcher compares one schema, which is sound, with many. It parses it once, when that is needed. The zero Matcher is not valid.
+type Matcher struct {
+	schema Schema
+	parsed *avro.Schema
+}
+
+// NewMatcher returns a Matcher of s.
+func NewMatcher(s Schema) *Matcher { return &Matcher{schema: s} }
+
+// Same reports whether the schema is a version that a topic has in other. Properties do not count, and in Avro schemas neither
+// does layout of the text, documentation nor aliases.
 //
 // Source: SchemaRegistryServiceImpl.getSchemaVersionBySchemaData; org.apache.avro.Schema.equals.
-func Same(a, b Schema) bool {
-	if a.Type != b.Type {
+func (m *Matcher) Same(other Schema) bool {
+	if m.schema.Type != other.Type {
 		return false
 	}
-	if bytes.Equal(a.Data, b.Data) {
+	if bytes.Equal(m.schema.Data, other.Data) {
 		return true
 	}
-	if !a.Type.avroBased() {
+	if !m.schema.Type.avroBased() {
 		return false
 	}
-	was, err := parseAvro(a.Type, a.Data)
+	was, err := parseAvro(other.Type, other.Data)
 	if err != nil {
 		return false
 	}
-	is, err := parseAvro(b.Type, b.Data)
-	if err != nil {
-		return false
+	if m.parsed == nil {
+		if m.parsed, err = parseAvro(m.schema.Type, m.schema.Data); err != nil {
+			return false
+		}
 	}
-	return bytes.Equal(was.Canonical(), is.Canonical()) && sameAttributes(was.Root(), is.Root())
+	return bytes.Equal(was.Canonical(), m.parsed.Canonical()) && sameAttributes(was.Root(), m.parsed.Root())
 }
 
 // sameAttributes compares what the canonical form leaves out. Both have the same canonical form, so the same shape.

@@ -76,10 +76,11 @@ func (r *Registry) ForConsumer(ctx context.Context, topic topicname.Name, s *Wir
 
 // checkConsumer compares a consumer's schema with those of the topic.
 func (r *Registry) checkConsumer(ctx context.Context, topic topicname.Name, brought schema.Schema) error {
-	if err := r.beginCheck(ctx, brought); err != nil {
+	endCheck, err := r.beginCheck(ctx, topic, brought)
+	if err != nil {
 		return err
 	}
-	defer r.endCheck()
+	defer endCheck()
 	strategy, all := r.policy(topic).Strategy.ForConsumer()
 	if strategy == schema.AlwaysCompatible {
 		return nil

@@ -25,6 +25,7 @@ type comparison struct {
 // compare looks at the versions from the last on back.
 func (r *Registry) compare(ctx context.Context, topic topicname.Name, s schema.Schema, q question) (comparison, error) {
 	keys := r.keys(topic)
+	matcher := schema.NewMatcher(s)
 	before := head{revision: -1}
 	for {
 		h, err := r.head(ctx, keys)
@@ -41,8 +42,11 @@ func (r *Registry) compare(ctx context.Context, topic topicname.Name, s schema.S
 				return comparison{}, err
 			}
 			complete = found
-			if found {
-				c.look(v, s, q, number == h.next)
+			if !found {
+				continue
+			}
+			if err := r.parse(ctx, func() { c.look(v, matcher, s, q, number == h.next) }); err != nil {
+				return comparison{}, err
 			}
 		}
 		switch {
@@ -55,8 +59,8 @@ func (r *Registry) compare(ctx context.Context, topic topicname.Name, s schema.S
 	}
 }
 
-func (c *comparison) look(v schema.Version, s schema.Schema, q question, last bool) {
-	if q.same && schema.Same(v.Schema, s) {
+func (c *comparison) look(v schema.Version, matcher *schema.Matcher, s schema.Schema, q question, last bool) {
+	if q.same && matcher.Same(v.Schema) {
 		c.number, c.found = v.Number, true
 		return
 	}

@@ -9,6 +9,9 @@
 //   - A version is answered only when it is stored. It never changes until it is deleted.
 //   - A deletion takes a number and removes all versions before it. A forced one removes everything, and numbers start again.
 //
+// Schemas are parsed two at a time, and those of one topic one after the other, so that a topic whose schemas take long holds up
+// nobody else for long.
+//
 // The head has a byte 1, then the next number and the first number that counts, each a uvarint. For versions see package
 // schema.
 package registry

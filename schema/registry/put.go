@@ -15,10 +15,14 @@ import (
 //
 // Source: SchemaRegistryServiceImpl.putSchemaIfAbsent.
 func (r *Registry) Put(ctx context.Context, topic topicname.Name, s schema.Schema, user string) (uint64, error) {
-	if err := r.beginCheck(ctx, s); err != nil {
+	if v, found, err := r.Latest(ctx, topic); err != nil || found && identical(v.Schema, s) {
+		return v.Number, err
+	}
+	endCheck, err := r.beginCheck(ctx, topic, s)
+	if err != nil {
 		return 0, err
 	}
-	defer r.endCheck()
+	defer endCheck()
 	strategy := r.policy(topic).Strategy
 	for {
 		c, err := r.compare(ctx, topic, s, question{strategy: strategy, all: strategy.Transitive(), same: true})

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -14,7 +15,8 @@ import (
 // of ctx and of package schema: txn.ErrNotReady where the store did not answer, *txn.CorruptError.
 type Registry struct {
 	options Options
-	checks  chan struct{} // a token for each schema that is being parsed and compared
+	checks  chan struct{} // a token for each schema that is being parsed, or compared with one other
+	turns   turns
 }
 
 // maxChecks bounds the schemas that are parsed at once: a definition takes many times its size then.
@@ -22,7 +24,9 @@ const maxChecks = 2
 
 // New returns the registry of what is stored under options.Keys.
 func New(options Options) *Registry {
-	return &Registry{options: options.withDefaults(), checks: make(chan struct{}, maxChecks)}
+	return &Registry{
+		options: options.withDefaults(), checks: make(chan struct{}, maxChecks), turns: turns{byTopic: make(map[keyspace.Schemas]*turn)},
+	}
 }
 
 func (r *Registry) keys(topic topicname.Name) keyspace.Schemas {
@@ -82,10 +86,14 @@ func (r *Registry) All(ctx context.Context, topic topicname.Name) ([]schema.Vers
 
 // Find returns the number of the version that is the same as s. Errors: *schema.InvalidError.
 func (r *Registry) Find(ctx context.Context, topic topicname.Name, s schema.Schema) (number uint64, found bool, err error) {
-	if err := r.beginCheck(ctx, s); err != nil {
+	if v, found, err := r.Latest(ctx, topic); err != nil || found && identical(v.Schema, s) {
+		return v.Number, err == nil, err
+	}
+	endCheck, err := r.beginCheck(ctx, topic, s)
+	if err != nil {
 		return 0, false, err
 	}
-	defer r.endCheck()
+	defer endCheck()
 	c, err := r.compare(ctx, topic, s, question{strategy: schema.AlwaysCompatible, same: true})
 	return c.number, c.found, err
 }
@@ -94,10 +102,11 @@ func (r *Registry) Find(ctx context.Context, topic topicname.Name, s schema.Sche
 // *schema.IncompatibleError.
 func (r *Registry) CheckCompatibility(ctx context.Context, topic topicname.Name, s schema.Schema) (schema.Strategy, error) {
 	strategy := r.policy(topic).Strategy
-	if err := r.beginCheck(ctx, s); err != nil {
+	endCheck, err := r.beginCheck(ctx, topic, s)
+	if err != nil {
 		return strategy, err
 	}
-	defer r.endCheck()
+	defer endCheck()
 	c, err := r.compare(ctx, topic, s, question{strategy: strategy, all: strategy.Transitive(), same: true})
 	if err != nil || c.found {
 		return strategy, err
@@ -113,21 +122,37 @@ func (r *Registry) policy(topic topicname.Name) Policy {
 	return p
 }
 
-// beginCheck validates s and lets it be compared until endCheck, if it returns nil. Errors: *schema.InvalidError.
-func (r *Registry) beginCheck(ctx context.Context, s schema.Schema) error {
+// identical reports whether the bytes of a schema that a topic has and of one that is brought are the same. Nothing is parsed.
+func identical(a, b schema.Schema) bool { return a.Type == b.Type && bytes.Equal(a.Data, b.Data) }
+
+// beginCheck validates s and gives the caller the topic's turn to compare, until endCheck. Errors: *schema.InvalidError.
+func (r *Registry) beginCheck(ctx context.Context, topic topicname.Name, s schema.Schema) (endCheck func(), err error) {
 	if size := len(schema.Encode(schema.Version{Schema: s})); size > r.options.MaxBytes {
-		return &schema.InvalidError{Reason: fmt.Sprintf("the schema has %d bytes with its properties, more than %d", size, r.options.MaxBytes)}
+		return nil, &schema.InvalidError{Reason: fmt.Sprintf("the schema has %d bytes with its properties, more than %d", size, r.options.MaxBytes)}
 	}
+	giveBack, err := r.turns.take(ctx, r.keys(topic))
+	if err != nil {
+		return nil, err
+	}
+	var invalid error
+	if err = r.parse(ctx, func() { invalid = schema.Validate(s) }); err == nil {
+		err = invalid
+	}
+	if err != nil {
+		giveBack()
+		return nil, err
+	}
+	return giveBack, nil
+}
+
+// parse runs check with one of the tokens of all topics.
+func (r *Registry) parse(ctx context.Context, check func()) error {
 	select {
 	case r.checks <- struct{}{}:
+		defer func() { <-r.checks }()
+		check()
+		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("check a schema: %w", context.Cause(ctx))
 	}
-	if err := schema.Validate(s); err != nil {
-		r.endCheck()
-		return err
-	}
-	return nil
 }
-
-func (r *Registry) endCheck() { <-r.checks }
