@@ -39,6 +39,7 @@ var rows = []struct {
 	{"idle", idle},
 	{"forgotten", forgotten},
 	{"send", sendByClients}, // late: an official client keeps some memory of each transaction until its timeout
+	{"topics", topicsInUse},
 	{"plain", publishPlain},
 	{"transform", transform},
 	{"pulsar", besidePulsar},
