@@ -21,6 +21,7 @@ type bare struct {
 	// revisions are of keys that were there before the recording: what a compare with their revision has to say here.
 	revisions map[string]int64
 	put       int // number of the next key of puts
+	chained   int // how often chains has run
 }
 
 // onBare runs f with a bare store.

@@ -16,10 +16,12 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 )
 
-// publisher is one official Go producer that batches, and sends as fast as its answers come.
+// publisher is one official Go producer that sends as fast as its answers come.
 type publisher struct {
-	serviceURL string
-	topic      string
+	client   pulsar.Client
+	producer pulsar.Producer
+	stored   atomic.Int64
+	failed   atomic.Pointer[error]
 }
 
 func newGoClient(serviceURL string, transactions bool) (pulsar.Client, error) {
@@ -28,79 +30,108 @@ func newGoClient(serviceURL string, transactions bool) (pulsar.Client, error) {
 	})
 }
 
-// runFor measures how many messages are stored in d, after warmUp.
-func (p publisher) runFor(ctx context.Context, warmUp, d time.Duration) (measured, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var stored atomic.Int64
-	done := make(chan error, 1)
-	go func() { done <- p.publish(ctx, -1, true, &stored) }()
-	pause(ctx, warmUp)
-	before, began := stored.Load(), time.Now()
-	pause(ctx, d)
-	m := measured{count: stored.Load() - before, took: time.Since(began)}
-	cancel()
-	return m, <-done
-}
-
 // pendingMessages is how far a producer is ahead of its answers. With the 1000 of its default the client waits most of the time.
 const pendingMessages = 50_000
 
-// publish sends limit messages, or until ctx ends if limit is negative. It returns when all are answered.
-func (p publisher) publish(ctx context.Context, limit int, batches bool, stored *atomic.Int64) error {
-	client, err := newGoClient(p.serviceURL, false)
+func openPublisher(serviceURL, topic string, batches bool) (*publisher, error) {
+	client, err := newGoClient(serviceURL, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer client.Close()
 	producer, err := client.CreateProducer(pulsar.ProducerOptions{
-		Topic: p.topic, DisableBatching: !batches, MaxPendingMessages: pendingMessages,
+		Topic: topic, DisableBatching: !batches, MaxPendingMessages: pendingMessages,
 	})
 	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return &publisher{client: client, producer: producer}, nil
+}
+
+func (p *publisher) close() {
+	p.producer.Close()
+	p.client.Close()
+}
+
+// publish stores n messages.
+func publish(ctx context.Context, serviceURL, topic string, n int, batches bool) error {
+	p, err := openPublisher(serviceURL, topic, batches)
+	if err != nil {
 		return err
 	}
-	defer producer.Close()
-	var failed atomic.Pointer[error]
+	defer p.close()
+	return p.send(ctx, n)
+}
+
+// send sends limit messages, or until ctx ends if limit is negative. It returns when all are answered.
+func (p *publisher) send(ctx context.Context, limit int) error {
 	payload := make([]byte, payloadBytes)
-	for n := 0; n != limit && ctx.Err() == nil && failed.Load() == nil; n++ {
-		producer.SendAsync(context.Background(), &pulsar.ProducerMessage{Payload: payload}, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
-			if err != nil {
-				failed.CompareAndSwap(nil, &err)
-			}
-			stored.Add(1)
-		})
+	for n := 0; n != limit && ctx.Err() == nil && p.failed.Load() == nil; n++ {
+		p.producer.SendAsync(context.Background(), &pulsar.ProducerMessage{Payload: payload}, p.answered)
 	}
-	if err := producer.FlushWithCtx(context.Background()); err != nil {
+	if err := p.producer.FlushWithCtx(context.Background()); err != nil {
 		return err
 	}
-	if err := failed.Load(); err != nil {
-		return fmt.Errorf("send to %s: %w", p.topic, *err)
+	if err := p.failed.Load(); err != nil {
+		return fmt.Errorf("send to %s: %w", p.producer.Topic(), *err)
 	}
 	return nil
 }
 
-const plainSends = "plain sends of 100 B, 1 Go producer, batching"
+func (p *publisher) answered(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
+	if err != nil {
+		p.failed.CompareAndSwap(nil, &err)
+	}
+	p.stored.Add(1)
+}
 
-// publishPlain is compared with bare puts of the bytes of each etcd transaction that the server committed meanwhile.
+// runFor measures how many messages are stored in d, after warmUp. begun and ended are called around d.
+func (p *publisher) runFor(ctx context.Context, warmUp, d time.Duration, begun, ended func()) (measured, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- p.send(ctx, -1) }()
+	pause(ctx, warmUp)
+	begun()
+	before, began := p.stored.Load(), time.Now()
+	pause(ctx, d)
+	m := measured{count: p.stored.Load() - before, took: time.Since(began)}
+	ended()
+	cancel()
+	return m, <-done
+}
+
+const (
+	plainSends = "plain sends of 100 B, 1 Go producer, batching"
+	// clientTurns are what official clients and the bare store take of a second each, so that both meet the same machine.
+	clientTurns = 8
+)
+
+// publishPlain is in turns with bare puts of the bytes of each etcd transaction that the server committed meanwhile.
 func publishPlain(ctx context.Context, _ *suite) ([]line, error) {
 	var ours measured
 	var puts time.Duration
 	err := withLocal(ctx, nil, func(l *local, _ *wireclient.Conn) error {
-		p := publisher{l.ServiceURL(), "persistent://public/default/plain"}
-		if _, err := p.runFor(ctx, 0, warmUp); err != nil {
-			return err
-		}
-		l.start()
-		m, err := p.runFor(ctx, 0, measuredTime/2)
-		recorded := l.recording.stop()
-		if err != nil {
-			return err
-		}
-		ours = m
 		return onBare(ctx, func(b *bare) error {
-			took, err := b.puts(ctx, recorded)
-			puts = sum(took)
-			return err
+			p, err := openPublisher(l.ServiceURL(), "persistent://public/default/plain", true)
+			if err != nil {
+				return err
+			}
+			defer p.close()
+			for range clientTurns {
+				var recorded []transaction
+				m, err := p.runFor(ctx, warmUp/4, time.Second, l.start, func() { recorded = l.recording.stop() })
+				if err != nil {
+					return err
+				}
+				took, err := b.puts(ctx, recorded)
+				if err != nil {
+					return err
+				}
+				ours.add(m)
+				puts += sum(took)
+			}
+			return nil
 		})
 	})
 	if err != nil {
@@ -157,8 +188,14 @@ func (c *consumer) runFor(ctx context.Context, _, d time.Duration) (m measured, 
 // publishes lets both servers store plain messages.
 func (c *contest) publishes(ctx context.Context, ours *process.Server, theirs *broker) error {
 	on := func(serviceURL string) func(time.Duration) (measured, error) {
-		p := publisher{serviceURL, "persistent://public/default/plain"}
-		return func(warmUp time.Duration) (measured, error) { return p.runFor(ctx, warmUp, contestTurn) }
+		return func(warmUp time.Duration) (m measured, err error) {
+			p, err := openPublisher(serviceURL, "persistent://public/default/plain", true)
+			if err != nil {
+				return m, err
+			}
+			defer p.close()
+			return p.runFor(ctx, warmUp, contestTurn, func() {}, func() {})
+		}
 	}
 	return c.run(contender{ours.Pid(), on(ours.ServiceURL)}, contender{theirs.pid(), on(theirs.url)})
 }
@@ -171,7 +208,7 @@ func (c *contest) consumes(ctx context.Context, ours *process.Server, theirs *br
 		return func(warmUp time.Duration) (measured, error) { return reader.runFor(ctx, warmUp, contestTurn) }
 	}
 	for _, serviceURL := range []string{ours.ServiceURL, theirs.url} {
-		if err := (publisher{serviceURL, topic}).publish(ctx, backlogMessages, true, new(atomic.Int64)); err != nil {
+		if err := publish(ctx, serviceURL, topic, backlogMessages, true); err != nil {
 			return err
 		}
 	}

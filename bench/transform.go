@@ -21,6 +21,9 @@ type transformers struct {
 	// own gives each client topics of its own; otherwise all share one input, Shared, and one output.
 	own  bool
 	runs int // each has topics of its own
+
+	count  atomic.Int64
+	paused sync.RWMutex // held while no transaction may begin
 }
 
 const (
@@ -37,14 +40,30 @@ func (t *transformers) topics(client int) (in, out string) {
 }
 
 // runFor measures how many transactions all clients commit together in d, after warmUp.
-func (t *transformers) runFor(ctx context.Context, warmUp, d time.Duration) (measured, error) {
+func (t *transformers) runFor(ctx context.Context, warmUp, d time.Duration) (m measured, err error) {
+	stop, err := t.start(ctx)
+	if err != nil {
+		return m, err
+	}
+	pause(ctx, warmUp)
+	m = t.during(ctx, d)
+	return m, stop()
+}
+
+// during counts the transactions that are committed in d.
+func (t *transformers) during(ctx context.Context, d time.Duration) measured {
+	before, began := t.count.Load(), time.Now()
+	pause(ctx, d)
+	return measured{count: t.count.Load() - before, took: time.Since(began)}
+}
+
+// start opens the clients. They run until stop, which returns what failed.
+func (t *transformers) start(ctx context.Context) (stop func() error, err error) {
 	t.runs++
 	if err := t.fill(ctx); err != nil {
-		return measured{}, err
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var count atomic.Int64
 	var clients, opened sync.WaitGroup
 	errs := make([]error, transformClients)
 	opened.Add(transformClients)
@@ -57,25 +76,32 @@ func (t *transformers) runFor(ctx context.Context, warmUp, d time.Duration) (mea
 				return
 			}
 			defer c.client.Close()
-			for ctx.Err() == nil {
-				if err := c.once(ctx); err != nil {
-					if ctx.Err() == nil {
-						errs[i] = err
-					}
-					return
-				}
-				count.Add(1)
-			}
+			errs[i] = t.run(ctx, &c)
 		})
 	}
 	opened.Wait()
-	pause(ctx, warmUp)
-	before, began := count.Load(), time.Now()
-	pause(ctx, d)
-	m := measured{count: count.Load() - before, took: time.Since(began)}
-	cancel()
-	clients.Wait()
-	return m, errors.Join(errs...)
+	return func() error {
+		cancel()
+		clients.Wait()
+		return errors.Join(errs...)
+	}, nil
+}
+
+// run lets a client commit one transaction after the other until ctx ends.
+func (t *transformers) run(ctx context.Context, c *transformer) error {
+	for ctx.Err() == nil {
+		t.paused.RLock()
+		err := c.once(ctx)
+		t.paused.RUnlock()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		t.count.Add(1)
+	}
+	return nil
 }
 
 // fill stores the input. Batches are off: the Go client acknowledges batches as a whole.
@@ -86,7 +112,7 @@ func (t *transformers) fill(ctx context.Context) error {
 	}
 	for i := range topics {
 		in, _ := t.topics(i)
-		if err := (publisher{t.serviceURL, in}).publish(ctx, transformInput/topics, false, new(atomic.Int64)); err != nil {
+		if err := publish(ctx, t.serviceURL, in, transformInput/topics, false); err != nil {
 			return err
 		}
 	}
@@ -138,31 +164,41 @@ func (c *transformer) once(ctx context.Context) error {
 
 const consumeTransformProduce = "consume-transform-produce, 1 message, 16 Go clients"
 
-// transform is compared with workers that each commit five etcd transactions one after the other, as often.
+// transform is in turns with workers that each commit five etcd transactions one after the other, as often.
 func transform(ctx context.Context, _ *suite) ([]line, error) {
-	var ours measured
-	err := withLocal(ctx, nil, func(l *local, _ *wireclient.Conn) (err error) {
-		ours, err = (&transformers{serviceURL: l.ServiceURL()}).runFor(ctx, warmUp, measuredTime/2)
-		return err
+	var ours, chains measured
+	err := withLocal(ctx, nil, func(l *local, _ *wireclient.Conn) error {
+		return onBare(ctx, func(b *bare) error {
+			t := &transformers{serviceURL: l.ServiceURL()}
+			stop, err := t.start(ctx)
+			if err != nil {
+				return err
+			}
+			for range clientTurns {
+				pause(ctx, warmUp/4)
+				ours.add(t.during(ctx, time.Second))
+				t.paused.Lock()
+				m, err := b.chains(ctx, transformClients, 5, time.Second)
+				t.paused.Unlock()
+				if err != nil {
+					return errors.Join(err, stop())
+				}
+				chains.add(m)
+			}
+			return stop()
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	var bareRate float64
-	err = onBare(ctx, func(b *bare) (err error) {
-		bareRate, err = b.chains(ctx, transformClients, 5, measuredTime/4)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	with := ceiling{"16 workers, 5 dependent etcd transactions each", bareRate}
+	with := ceiling{"16 workers, 5 dependent etcd transactions each", chains.rate()}
 	return []line{figure(consumeTransformProduce, ours.rate(), "txn/s").compared(with).ratioAtLeast(0.5)}, nil
 }
 
-// chains measures how many chains of dependent etcd transactions workers finish in a second. Each transaction has a compare
+// chains measures how many chains of dependent etcd transactions workers finish in d. Each transaction has a compare
 // and a put of payloadBytes.
-func (b *bare) chains(ctx context.Context, workers, length int, d time.Duration) (float64, error) {
+func (b *bare) chains(ctx context.Context, workers, length int, d time.Duration) (measured, error) {
+	b.chained++
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	var finished atomic.Int64
@@ -172,7 +208,7 @@ func (b *bare) chains(ctx context.Context, workers, length int, d time.Duration)
 	for w := range workers {
 		all.Go(func() {
 			for n := 1; ; n++ {
-				key := fmt.Sprintf("chain/%d/%d", w, n)
+				key := fmt.Sprintf("chain/%d/%d/%d", b.chained, w, n)
 				_, err := b.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
 					Then(clientv3.OpPut(key, string(make([]byte, payloadBytes)))).Commit()
 				if ctx.Err() != nil {
@@ -189,7 +225,7 @@ func (b *bare) chains(ctx context.Context, workers, length int, d time.Duration)
 		})
 	}
 	all.Wait()
-	return float64(finished.Load()) / time.Since(began).Seconds(), errors.Join(errs...)
+	return measured{count: finished.Load(), took: time.Since(began)}, errors.Join(errs...)
 }
 
 // transforms lets both run transformers.
