@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/process"
+	"github.com/pulsar-tc/pulsar-tc/server"
 )
 
 // suite is one run of the benchmarks.
@@ -47,6 +48,7 @@ var rows = []struct {
 }
 
 func main() {
+	server.TuneCollection() // as the product's command does: this process has servers
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx); err != nil {

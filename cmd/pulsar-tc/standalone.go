@@ -33,6 +33,7 @@ func standaloneCommand() *cobra.Command {
 // runStandalone serves until ctx is done or the store fails.
 func runStandalone(ctx context.Context, sources conf.Sources) error {
 	began := time.Now()
+	server.TuneCollection()
 	log := newLog()
 	config, report, err := conf.Load(sources)
 	if err != nil {
