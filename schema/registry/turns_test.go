@@ -6,7 +6,20 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
 )
+
+// users is how many have the turn of a topic or wait for it.
+func (t *turns) users(topic keyspace.Schemas) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if mine := t.byTopic[topic]; mine != nil {
+		return mine.users
+	}
+	return 0
+}
 
 // However many schemas wait for the turn of one topic, those of others are stored, and so is what the topic has already.
 func TestTurns(t *testing.T) {
@@ -25,6 +38,11 @@ func TestTurns(t *testing.T) {
 				t.Errorf("one that waits: %v", err)
 			}
 		})
+	}
+	for deadline := time.Now().Add(10 * time.Second); r.turns.users(r.keys(topic)) < 101; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not all wait for the turn")
+		}
 	}
 	other := topic
 	other.Local = "other"
