@@ -69,26 +69,6 @@ func (f *fixture) sendBatch(producer *wiretopic.Producer, sequence uint64, messa
 	return position
 }
 
-// batch reads the messages of a batch; those that compaction took out are left out.
-func (f *fixture) batch(m wiretopic.Message) []keyed {
-	f.Helper()
-	var messages []keyed
-	content := []byte(m.Content)
-	for range m.Metadata.GetNumMessagesInBatch() {
-		size := binary.BigEndian.Uint32(content)
-		var single pulsarproto.SingleMessageMetadata
-		if err := proto.Unmarshal(content[4:4+size], &single); err != nil {
-			f.Fatal(err)
-		}
-		content = content[4+size:]
-		if !single.GetCompactedOut() {
-			messages = append(messages, keyed{single.GetPartitionKey(), string(content[:single.GetPayloadSize()])})
-		}
-		content = content[single.GetPayloadSize():]
-	}
-	return messages
-}
-
 // subscribeAs subscribes with a type of its own, from the earliest message.
 func (f *fixture) subscribeAs(client *wiretopic.Client, topic, subscription string, kind pulsarproto.CommandSubscribe_SubType) *wiretopic.Consumer {
 	f.Helper()
