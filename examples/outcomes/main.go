@@ -27,10 +27,18 @@ func main() {
 	url := flag.String("url", "pulsar://localhost:6650", "service URL")
 	coordinator := flag.Uint64("coordinator", 0, "number of the transaction coordinator")
 	follow := flag.Bool("follow", false, "print the table again after each change, until interrupted")
+	token := flag.String("token-file", "", "file with the JSON Web Token of a super user, where the server wants one")
+	trust := flag.String("tls-trust-certs", "", "authorities of the server's certificate, PEM, for a pulsar+ssl URL")
 	flag.Parse()
+	options := pulsar.ClientOptions{
+		URL: *url, TLSTrustCertsFilePath: *trust, Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler)),
+	}
+	if *token != "" {
+		options.Authentication = pulsar.NewAuthenticationTokenFromFile(*token)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *url, *coordinator, *follow, os.Stdout); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, options, *coordinator, *follow, os.Stdout); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -48,10 +56,8 @@ type state struct {
 }
 
 // run reads what there is, prints it, and goes on if it is to follow.
-func run(ctx context.Context, url string, coordinator uint64, follow bool, out io.Writer) error {
-	client, err := pulsar.NewClient(pulsar.ClientOptions{
-		URL: url, Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler)),
-	})
+func run(ctx context.Context, options pulsar.ClientOptions, coordinator uint64, follow bool, out io.Writer) error {
+	client, err := pulsar.NewClient(options)
 	if err != nil {
 		return err
 	}
