@@ -40,6 +40,7 @@ func TestRandomKills(t *testing.T) {
 	s.Start()
 	l := newLoad(t, s)
 	l.start()
+	l.startBesides()
 	for kill := range *killsFlag {
 		pause(l.ctx, time.Duration(200+rand.IntN(3500))*time.Millisecond)
 		s.Kill()

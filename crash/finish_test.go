@@ -34,6 +34,9 @@ func (l *load) finish() {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), endTime+readTime)
 	defer cancel()
+	if l.resender != nil {
+		l.resender.record()
+	}
 	l.awaitEnds(ctx)
 	client, err := wiretopic.DialTC(ctx, l.addr)
 	if err != nil {
@@ -44,6 +47,9 @@ func (l *load) finish() {
 	l.markEnds(ctx, client, "end")
 	l.readTopics(ctx, client)
 	l.readSubscriptions(ctx, client)
+	if l.life != nil {
+		l.life.verify(ctx, client)
+	}
 }
 
 // check reports every anomaly.
@@ -138,7 +144,9 @@ func (l *load) markEnds(ctx context.Context, client *wiretopic.Client, mark stri
 	}
 }
 
-func (l *load) topics() []string { return append(append([]string(nil), l.inputs...), l.outputs...) }
+func (l *load) topics() []string {
+	return slices.Concat(l.inputs, l.outputs, []string{l.ordered, l.fenced})
+}
 
 // readTopics reads every topic from earliest, with the raw client and with the official one; both must see the same.
 func (l *load) readTopics(ctx context.Context, client *wiretopic.Client) {
@@ -158,7 +166,21 @@ func (l *load) readTopics(ctx context.Context, client *wiretopic.Client) {
 		if seen := l.readOfficially(ctx, official, topic); !slices.Equal(seen, keys) {
 			l.t.Errorf("%s: the official client reads %d messages, the raw one %d", topic, len(seen), len(keys))
 		}
+		if err := l.orderOf(topic, keys); err != nil {
+			l.t.Errorf("%s: %v", topic, err)
+		}
 	}
+}
+
+// orderOf checks the order of messages in topics that have one.
+func (l *load) orderOf(topic string, keys []string) error {
+	switch topic {
+	case l.ordered:
+		return inOrder(keys)
+	case l.fenced:
+		return epochsGrow(keys)
+	}
+	return nil
 }
 
 // readTo receives what comes before the message mark.
@@ -223,14 +245,12 @@ func (l *load) readSubscriptions(ctx context.Context, client *wiretopic.Client) 
 		keys                []string
 	}
 	var all []*left
-	for _, topic := range l.inputs {
-		for _, subscription := range []string{rawSubscription, officialSubscription, plainSubscription} {
-			consumer, err := client.Subscribe(ctx, topic, subscription)
-			if err != nil {
-				l.t.Fatal(err)
-			}
-			all = append(all, &left{topic, subscription, consumer, l.readTo(ctx, topic+" "+subscription, consumer, "end")})
+	for _, s := range l.subscriptions() {
+		consumer, err := client.Subscribe(ctx, s.topic, s.name)
+		if err != nil {
+			l.t.Fatal(err)
 		}
+		all = append(all, &left{s.topic, s.name, consumer, l.readTo(ctx, s.topic+" "+s.name, consumer, "end")})
 	}
 	l.markEnds(ctx, client, "very end")
 	for _, rest := range all {

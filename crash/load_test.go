@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,11 +48,17 @@ type load struct {
 	webURL    string     // the same, too
 	inputs    []string
 	outputs   []string
+	ordered   string       // deduplicates
+	fenced    string       // has one producer at a time
 	restarts  atomic.Int64 // of the server, counted when it is down
 	keys      atomic.Int64
 	unsettled chan txn.ID // whose end got no definite answer
 	// longestTTL bounds the times to live of transactions.
 	longestTTL time.Duration
+	// resender, if not nil, feeds the ordered topic.
+	resender *resender
+	// life, if not nil, makes and deletes topics.
+	life *lifeWorker
 	// unnamedKept is for how long outcomes of unnamed clients must be known.
 	unnamedKept time.Duration
 
@@ -75,10 +82,40 @@ func newLoad(t *testing.T, s *process.Instance) *load {
 	for i := range 3 {
 		l.outputs = append(l.outputs, fmt.Sprintf("persistent://public/default/output-%d", i))
 	}
+	l.ordered, l.fenced = "persistent://"+orderedNamespace+"/ordered", "persistent://public/default/fenced"
 	l.ctx, l.cancel = context.WithCancel(t.Context())
 	t.Cleanup(l.stop)
+	l.createNamespaces()
 	l.createSubscriptions()
 	return l
+}
+
+// orderedNamespace has topics that deduplicate.
+const orderedNamespace = "public/ordered"
+
+func (l *load) createNamespaces() {
+	l.t.Helper()
+	for _, namespace := range []string{orderedNamespace, lifeNamespace} {
+		if created, err := l.ask(l.ctx, http.MethodPut, "namespaces/"+namespace, ""); created != done {
+			l.t.Fatal(err)
+		}
+	}
+	if set, err := l.ask(l.ctx, http.MethodPost, "namespaces/"+orderedNamespace+"/deduplication", "true"); set != done {
+		l.t.Fatal(err)
+	}
+}
+
+// subscription is one whose messages are accounted for.
+type subscription struct{ topic, name string }
+
+func (l *load) subscriptions() []subscription {
+	all := []subscription{{l.ordered, keyedSubscription}}
+	for _, topic := range l.inputs {
+		for _, name := range []string{rawSubscription, officialSubscription, plainSubscription} {
+			all = append(all, subscription{topic, name})
+		}
+	}
+	return all
 }
 
 // createSubscriptions comes before the first message, so that every message belongs to all of them.
@@ -88,15 +125,13 @@ func (l *load) createSubscriptions() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	for _, topic := range l.inputs {
-		for _, subscription := range []string{rawSubscription, officialSubscription, plainSubscription} {
-			consumer, err := client.Subscribe(l.ctx, topic, subscription)
-			if err == nil {
-				err = consumer.Close(l.ctx)
-			}
-			if err != nil {
-				l.t.Fatalf("subscribe %s to %s: %v", subscription, topic, err)
-			}
+	for _, s := range l.subscriptions() {
+		consumer, err := client.Subscribe(l.ctx, s.topic, s.name)
+		if err == nil {
+			err = consumer.Close(l.ctx)
+		}
+		if err != nil {
+			l.t.Fatalf("subscribe %s to %s: %v", s.name, s.topic, err)
 		}
 	}
 	if err := client.Close(); err != nil {
@@ -114,6 +149,24 @@ func (l *load) start() {
 	}
 	l.repeat(l.answered((&plainWorker{load: l}).session))
 	l.repeat(l.answered(l.askAgain))
+}
+
+// startBesides puts clients to work that know no transactions, or only consume in them: a producer that sends again what
+// has no receipt, consumers that share keys, producers that fence each other, topics that come and go.
+func (l *load) startBesides() {
+	l.resender = &resender{load: l}
+	l.repeat(l.answered(l.resender.session))
+	keyed, fencers := newKeyedConsumers(l), newFencers(l)
+	for range 2 {
+		l.repeat(l.answered(keyed.session))
+		l.repeat(l.answered(fencers.session))
+	}
+	l.startLives()
+}
+
+func (l *load) startLives() {
+	l.life = &lifeWorker{load: l}
+	l.repeat(l.answered(l.life.session))
 }
 
 // repeat runs sessions one after the other; each ends with its connection.

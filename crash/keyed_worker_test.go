@@ -1,0 +1,137 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/history"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// keyedSubscription is the Key_Shared subscription of the ordered topic.
+const keyedSubscription = "keyed"
+
+// sessionTransactions is after how many transactions a consumer goes, so that keys change hands.
+const sessionTransactions = 30
+
+// keyedConsumers share the keys of the ordered topic and acknowledge in transactions. Whatever is given back, each message of a
+// key is seen for the first time behind the one before it.
+type keyedConsumers struct {
+	*load
+
+	mu   sync.Mutex        // guards the following
+	next map[string]uint64 // sequence id that a key shows next for the first time
+}
+
+func newKeyedConsumers(l *load) *keyedConsumers {
+	k := &keyedConsumers{load: l, next: map[string]uint64{}}
+	for i := range uint64(orderedKeys) {
+		k.next[fmt.Sprintf("key-%d", i)] = i
+	}
+	return k
+}
+
+// observe notes a message that came to a consumer.
+func (k *keyedConsumers) observe(m wiretopic.Message) {
+	var sequence uint64
+	key := m.Metadata.GetPartitionKey()
+	if _, err := fmt.Sscanf(m.Content, "ordered-%d", &sequence); err != nil {
+		k.t.Errorf("message %q: %v", m.Content, err)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch due := k.next[key]; {
+	case sequence > due:
+		k.t.Errorf("%s: %d comes before %d", key, sequence, due)
+		k.next[key] = sequence + orderedKeys
+	case sequence == due:
+		k.next[key] = sequence + orderedKeys
+	}
+}
+
+func (k *keyedConsumers) session(ctx context.Context) error {
+	setup, cancel := request(ctx)
+	defer cancel()
+	client, err := wiretopic.DialTC(setup, k.addr)
+	if err != nil {
+		return err
+	}
+	defer closeQuietly(client)
+	consumer, err := subscribeKeyed(setup, client, k.ordered)
+	if err != nil {
+		return err
+	}
+	for range sessionTransactions {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := k.transaction(ctx, client, consumer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func subscribeKeyed(ctx context.Context, client *wiretopic.Client, topic string) (*wiretopic.Consumer, error) {
+	subscription := keyedSubscription
+	return client.SubscribeAs(ctx, &pulsarproto.CommandSubscribe{
+		Topic: &topic, Subscription: &subscription, SubType: pulsarproto.CommandSubscribe_Key_Shared.Enum(),
+		InitialPosition: pulsarproto.CommandSubscribe_Earliest.Enum(),
+	})
+}
+
+// transaction acknowledges some messages in one transaction, which commits, aborts or is left to its deadline.
+func (k *keyedConsumers) transaction(ctx context.Context, client *wiretopic.Client, consumer *wiretopic.Consumer) error {
+	id, err := k.begin(ctx, client, k.ttl(), "")
+	if err != nil {
+		return err
+	}
+	for range 1 + rand.IntN(burst) {
+		if err := k.acknowledge(ctx, client, consumer, id); err != nil {
+			k.unsettled <- id
+			return err
+		}
+	}
+	switch fate := rand.IntN(10); {
+	case fate < 7:
+		return k.end(ctx, client, id, txn.Commit, "")
+	case fate < 9:
+		return k.end(ctx, client, id, txn.Abort, "")
+	}
+	return nil
+}
+
+func (k *keyedConsumers) acknowledge(ctx context.Context, client *wiretopic.Client, consumer *wiretopic.Consumer, id txn.ID) error {
+	soon, cancel := context.WithTimeout(ctx, messagePause)
+	defer cancel()
+	message, err := consumer.Receive(soon)
+	if err != nil {
+		if soon.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	k.observe(message)
+	bound, cancel := request(ctx)
+	defer cancel()
+	if rand.IntN(2) == 0 { // else the subscription asks the coordinator by itself
+		if _, err := client.Call(bound, wireclient.AddSubscription(id, k.ordered, keyedSubscription)); answerOf(err) == history.Unknown {
+			return err
+		}
+	}
+	err = consumer.Ack(bound, message.ID, &id)
+	answer := refusedOr(answerOf(err))
+	k.history.Acked(history.Ack{
+		Topic: k.ordered, Subscription: keyedSubscription, Key: message.Content, Txn: id, InTxn: true, Answer: answer,
+	})
+	if answer == history.Unknown {
+		return err
+	}
+	return nil
+}
