@@ -81,6 +81,30 @@ func TestFixedRefuses(t *testing.T) {
 	}
 }
 
+// TestRingOfOneName: consumers that are all called the same, or nothing, share the hashes.
+func TestRingOfOneName(t *testing.T) {
+	r := NewRing(100)
+	for m := range Member(4) {
+		if err := r.Add(m, "", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Remove(1)
+	if err := r.Add(4, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	hashes := make(map[Member]int)
+	for hash := range Size {
+		m, _ := r.Select(hash)
+		hashes[m]++
+	}
+	for _, m := range []Member{0, 2, 3, 4} {
+		if hashes[m] < Size/8 {
+			t.Errorf("member %d has %d of %d hashes", m, hashes[m], Size)
+		}
+	}
+}
+
 // TestSelectorsMoveLittle: whoever comes or goes, every hash has a member, and only hashes of that member move.
 func TestSelectorsMoveLittle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,7 +124,7 @@ func TestSelectorsMoveLittle(t *testing.T) {
 				s.Remove(changed)
 			} else {
 				present = append(present, m)
-				if err := s.Add(m, fmt.Sprint("c", m), nil); err != nil {
+				if err := s.Add(m, fmt.Sprint("c", m%7), nil); err != nil {
 					t.Fatal(err)
 				}
 			}
