@@ -17,7 +17,7 @@ import (
 const keyedSubscription = "keyed"
 
 // sessionTransactions is after how many transactions a consumer goes, so that keys change hands.
-const sessionTransactions = 30
+const sessionTransactions = 8
 
 // keyedConsumers share the keys of the ordered topic and acknowledge in transactions. Whatever is given back, each message of a
 // key is seen for the first time behind the one before it.
@@ -78,12 +78,13 @@ func (k *keyedConsumers) session(ctx context.Context) error {
 	return nil
 }
 
+// subscribeKeyed asks for few messages at a time, so that keys become free.
 func subscribeKeyed(ctx context.Context, client *wiretopic.Client, topic string) (*wiretopic.Consumer, error) {
 	subscription := keyedSubscription
-	return client.SubscribeAs(ctx, &pulsarproto.CommandSubscribe{
+	return client.SubscribeWith(ctx, &pulsarproto.CommandSubscribe{
 		Topic: &topic, Subscription: &subscription, SubType: pulsarproto.CommandSubscribe_Key_Shared.Enum(),
 		InitialPosition: pulsarproto.CommandSubscribe_Earliest.Enum(),
-	})
+	}, 2*burst)
 }
 
 // transaction acknowledges some messages in one transaction, which commits, aborts or is left to its deadline.
@@ -118,6 +119,9 @@ func (k *keyedConsumers) acknowledge(ctx context.Context, client *wiretopic.Clie
 		return err
 	}
 	k.observe(message)
+	if err := consumer.Flow(1); err != nil {
+		return err
+	}
 	bound, cancel := request(ctx)
 	defer cancel()
 	if rand.IntN(2) == 0 { // else the subscription asks the coordinator by itself

@@ -158,8 +158,10 @@ func (l *load) startBesides() {
 	l.repeat(l.answered(l.resender.session))
 	keyed, fencers := newKeyedConsumers(l), newFencers(l)
 	for range 2 {
-		l.repeat(l.answered(keyed.session))
 		l.repeat(l.answered(fencers.session))
+	}
+	for range 3 {
+		l.repeat(l.answered(keyed.session))
 	}
 	l.startLives()
 }

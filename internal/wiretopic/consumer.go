@@ -69,7 +69,7 @@ func (c *Client) SubscribeWith(ctx context.Context, command *pulsarproto.Command
 	command.ConsumerId = &id
 	_, err := c.Call(ctx, &pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_SUBSCRIBE.Enum(), Subscribe: command})
 	if err == nil {
-		err = consumer.flow(first)
+		err = consumer.Flow(first)
 	}
 	if err != nil {
 		c.forget(id)
@@ -84,7 +84,8 @@ func (c *Client) forget(id uint64) {
 	delete(c.consumers, id)
 }
 
-func (c *Consumer) flow(n uint32) error {
+// Flow asks for n more messages.
+func (c *Consumer) Flow(n uint32) error {
 	return c.client.Write(&pulsarproto.BaseCommand{
 		Type: pulsarproto.BaseCommand_FLOW.Enum(),
 		Flow: &pulsarproto.CommandFlow{ConsumerId: &c.id, MessagePermits: &n},
@@ -134,7 +135,7 @@ func (c *Consumer) received() error {
 	}
 	c.mu.Unlock()
 	if more {
-		return c.flow(permits)
+		return c.Flow(permits)
 	}
 	return nil
 }
