@@ -106,11 +106,16 @@ const (
 	mostReadKeys = 32
 )
 
-// page reads entries from from on, until maxBytes are read, and nothing at or behind limit.
+// page reads entries from from on, until maxBytes are read, and nothing at or behind limit. What was read before a read
+// that failed is a page.
 func (s store) page(ctx context.Context, keys keyspace.Topic, from, limit ledger.Position, maxBytes int) (page, error) {
 	out := page{Range: ledger.Range{From: from, To: limit}}
 	for n := int64(firstReadKeys); ; n = min(2*n, mostReadKeys) {
 		entries, more, err := s.blocks(ctx, keys, from, limit, n)
+		if err != nil && len(out.entries) > 0 {
+			out.To = from
+			return out, nil
+		}
 		if err != nil {
 			return page{}, err
 		}
@@ -129,7 +134,8 @@ func (s store) page(ctx context.Context, keys keyspace.Topic, from, limit ledger
 	}
 }
 
-// blocks reads the entries at or behind from of the first n blocks that reach from, and nothing at or behind limit.
+// blocks reads the entries at or behind from of the first n blocks that reach from, and nothing at or behind limit. A block that
+// cannot be read is an error where it is the first; else there is more.
 func (s store) blocks(ctx context.Context, keys keyspace.Topic, from, limit ledger.Position, n int64) (entries []ledger.Entry, more bool, err error) {
 	key := keys.Entries(from.Ledger, from.Entry)
 	got, err := s.get(ctx, key, clientv3.WithRange(keys.Entries(limit.Ledger, limit.Entry)), clientv3.WithLimit(n))
@@ -138,6 +144,9 @@ func (s store) blocks(ctx context.Context, keys keyspace.Topic, from, limit ledg
 	}
 	for _, kv := range got.Kvs {
 		block, err := decodeBlock(keys, kv.Key, kv.Value)
+		if err != nil && len(entries) > 0 {
+			return entries, true, nil
+		}
 		if err != nil {
 			return nil, false, err
 		}
