@@ -1,9 +1,12 @@
 package conn
 
-import "github.com/pulsar-tc/pulsar-tc/pulsarproto"
+import (
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
 
 // errAckConsumerNotFound refuses an ACK for a consumer that is not attached. Pulsar leaves it without an answer.
-var errAckConsumerNotFound = &requestError{pulsarproto.ServerError_ConsumerNotFound, "Consumer not found"}
+var errAckConsumerNotFound = cnx.Refuse(pulsarproto.ServerError_ConsumerNotFound, "Consumer not found")
 
 // ack acknowledges messages, in a transaction or not. It is answered if it has a request id, once it is durable.
 // Errors: ConsumerNotFound, and those of Consumer.Ack.

@@ -3,6 +3,7 @@ package conn
 import (
 	"fmt"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
@@ -137,8 +138,8 @@ func isRequest(kind pulsarproto.BaseCommand_Type) bool {
 // unsupported answers a request that this server knows and does not serve.
 func (r request) unsupported(command *pulsarproto.BaseCommand) {
 	kind := command.GetType()
-	r.fail(kind, unsupportedRequestID(command), &requestError{pulsarproto.ServerError_NotAllowedError,
-		fmt.Sprintf("%s is not supported by this server", kind)})
+	r.fail(kind, unsupportedRequestID(command), cnx.Refuse(pulsarproto.ServerError_NotAllowedError,
+		fmt.Sprintf("%s is not supported by this server", kind)))
 }
 
 func unsupportedRequestID(command *pulsarproto.BaseCommand) uint64 {

@@ -1,13 +1,14 @@
 package conn
 
 import (
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // errLowWaterMark refuses an END_TXN_ON_* without a low water mark: taking it for 0 would be a guess. Pulsar closes.
-var errLowWaterMark = &requestError{pulsarproto.ServerError_NotAllowedError, "txnid_least_bits_of_low_watermark is required"}
+var errLowWaterMark = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "txnid_least_bits_of_low_watermark is required")
 
 // endTxnOnPartition ends a transaction in one topic, for a coordinator elsewhere.
 // Errors: TransactionNotFound for all but super users, InvalidTopicName, NotAllowedError, and those of Topics.EndTxn.

@@ -3,6 +3,7 @@ package conn
 import (
 	"fmt"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -34,7 +35,7 @@ func (r request) findSchema(cmd *pulsarproto.CommandGetSchema) (*pulsarproto.Sch
 	}
 	schema, version, found, err := r.services.Schemas.Schema(r.ctx, name, cmd.SchemaVersion)
 	if err == nil && !found {
-		err = &requestError{pulsarproto.ServerError_TopicNotFound, fmt.Sprintf("Topic not found or no-schema %s", name)}
+		err = cnx.Refuse(pulsarproto.ServerError_TopicNotFound, fmt.Sprintf("Topic not found or no-schema %s", name))
 	}
 	return schema, version, err
 }

@@ -3,6 +3,7 @@ package conn
 import (
 	"fmt"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
@@ -87,8 +88,8 @@ func (s *session) checkListSize(namespace string, topics []string) error {
 	if listSize(topics) <= s.options.MaxMessageSize {
 		return nil
 	}
-	return &requestError{pulsarproto.ServerError_TooManyRequests,
-		fmt.Sprintf("namespace %s has %d topics, too many for one frame", namespace, len(topics))}
+	return cnx.Refuse(pulsarproto.ServerError_TooManyRequests,
+		fmt.Sprintf("namespace %s has %d topics, too many for one frame", namespace, len(topics)))
 }
 
 // listSize bounds the encoded size of topics from above: a tag and a length of at most 3 bytes each.

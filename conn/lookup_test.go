@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -22,7 +23,7 @@ func TestPartitionedMetadata(t *testing.T) {
 		b.topics.partitions = func(name topicname.Name, create bool) (int, error) {
 			created = append(created, create)
 			if name.Local == "missing" {
-				return 0, &requestError{pulsarproto.ServerError_TopicNotFound, "Topic not found"}
+				return 0, cnx.Refuse(pulsarproto.ServerError_TopicNotFound, "Topic not found")
 			}
 			return 3, nil
 		}

@@ -3,6 +3,7 @@ package conn
 import (
 	"fmt"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -49,8 +50,8 @@ func (r request) checkTransaction(tc uint64, scalable bool) error {
 		return errScalable
 	}
 	if tc >= r.services.Coordinators.Count() {
-		return &requestError{pulsarproto.ServerError_TransactionCoordinatorNotFound,
-			fmt.Sprintf("Transaction coordinator with id %d not found!", tc)}
+		return cnx.Refuse(pulsarproto.ServerError_TransactionCoordinatorNotFound,
+			fmt.Sprintf("Transaction coordinator with id %d not found!", tc))
 	}
 	return nil
 }

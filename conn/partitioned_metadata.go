@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -10,8 +11,8 @@ import (
 // errTooManyLookups refuses a lookup beyond MaxConcurrentLookups.
 //
 // Source: ServerCnx.handleLookup, "Failed due to too many pending lookup requests".
-var errTooManyLookups = &requestError{pulsarproto.ServerError_TooManyRequests,
-	"Failed due to too many pending lookup requests"}
+var errTooManyLookups = cnx.Refuse(pulsarproto.ServerError_TooManyRequests,
+	"Failed due to too many pending lookup requests")
 
 // partitionedMetadata tells how many partitions a topic has; for the assignment topic that is the number of coordinators.
 // Errors: InvalidTopicName, AuthorizationError, TooManyRequests, and those of Topics.PartitionCount.

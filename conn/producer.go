@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -104,7 +105,7 @@ func notReady(what string, state attachment) error {
 	if state != attaching {
 		text = what + " is already present on the connection and is being closed"
 	}
-	return &requestError{pulsarproto.ServerError_ServiceNotReady, text}
+	return cnx.Refuse(pulsarproto.ServerError_ServiceNotReady, text)
 }
 
 // attachProducer asks the topic and answers the request.

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -74,7 +75,7 @@ func TestProduceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{})
 		b.topics.produce = func(context.Context, ProducerClient) (Producer, ProducerInfo, error) {
-			return nil, ProducerInfo{}, &requestError{pulsarproto.ServerError_ProducerBusy, "name is taken"}
+			return nil, ProducerInfo{}, cnx.Refuse(pulsarproto.ServerError_ProducerBusy, "name is taken")
 		}
 		p := b.connectedPeer(t)
 		p.send(producerCommand(1, 1, "t"))
@@ -232,7 +233,7 @@ func TestProduceInTwoAnswers(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p, ready := waiting(t, newBench(t, Options{MaxPendingRequests: 1}))
-			ready <- &requestError{pulsarproto.ServerError_ProducerFenced, "fenced out"}
+			ready <- cnx.Refuse(pulsarproto.ServerError_ProducerFenced, "fenced out")
 			p.wantError(1, pulsarproto.ServerError_ProducerFenced)
 			p.wantNothing()
 		})

@@ -379,7 +379,7 @@ func TestCheckRights(t *testing.T) {
 		synctest.Wait()
 
 		b.CheckRights(t.Context())
-		away := error(&requestError{pulsarproto.ServerError_ServiceNotReady, "away"})
+		away := error(cnx.Refuse(pulsarproto.ServerError_ServiceNotReady, "away"))
 		rules.verdict.Store(&away)
 		b.CheckRights(t.Context())
 		writer.alive()

@@ -1,9 +1,12 @@
 package conn
 
-import "github.com/pulsar-tc/pulsar-tc/pulsarproto"
+import (
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+)
 
 // errSeekTarget refuses a SEEK that does not say where to.
-var errSeekTarget = &requestError{pulsarproto.ServerError_MetadataError, "Message id and message publish time were not present"}
+var errSeekTarget = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Message id and message publish time were not present")
 
 // seek resets a subscription's cursor. The topic disconnects its consumers before the answer.
 // Errors: MetadataError, and those of Consumer.Seek.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -103,5 +104,5 @@ func (s *session) refuse(msg *Send, err error) {
 		reason, code = BadChecksum, pulsarproto.ServerError_ChecksumError
 	}
 	s.options.Events.BadInput(reason)
-	msg.Payload, msg.Refused = nil, &requestError{code, err.Error()}
+	msg.Payload, msg.Refused = nil, cnx.Refuse(code, err.Error())
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/schema"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// serverErrors says which code an error is answered with. The first match counts. Package topic's errors and the
-// requestErrors of this package carry their code themselves.
+// serverErrors says which code an error is answered with. The first match counts. A *cnx.Refusal carries
+// its code itself.
 //
 // Source: BrokerServiceException.getClientErrorCode; spec of the txn errors beside them.
 var serverErrors = []struct {
@@ -75,20 +76,11 @@ func errorCode(err error) pulsarproto.ServerError {
 	return pulsarproto.ServerError_UnknownError
 }
 
-// requestError is a refusal that this package decides by itself.
-type requestError struct {
-	code pulsarproto.ServerError
-	text string
-}
-
-func (e *requestError) Error() string                        { return e.text }
-func (e *requestError) ServerError() pulsarproto.ServerError { return e.code }
-
 // Refusals that more than one command gives.
 var (
-	errTransactionsOff  = &requestError{pulsarproto.ServerError_NotAllowedError, "Transactions are not enabled."}
-	errConsumerNotFound = &requestError{pulsarproto.ServerError_MetadataError, "Consumer not found"}
-	errScalable         = &requestError{pulsarproto.ServerError_UnsupportedVersionError,
-		"scalable transactions are not supported by this server"}
-	errTxnAction = &requestError{pulsarproto.ServerError_NotAllowedError, "txn_action must be COMMIT or ABORT"}
+	errTransactionsOff  = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "Transactions are not enabled.")
+	errConsumerNotFound = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Consumer not found")
+	errScalable         = cnx.Refuse(pulsarproto.ServerError_UnsupportedVersionError,
+		"scalable transactions are not supported by this server")
+	errTxnAction = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "txn_action must be COMMIT or ABORT")
 )

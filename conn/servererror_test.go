@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -15,7 +16,7 @@ import (
 func TestServerErrorWalksEveryCode(t *testing.T) {
 	for number, name := range pulsarproto.ServerError_name {
 		code := pulsarproto.ServerError(number)
-		err := fmt.Errorf("store: %w", &requestError{code, name})
+		err := fmt.Errorf("store: %w", cnx.Refuse(code, name))
 		got, text := serverError(err, true)
 		if got != code || text != "store: "+name {
 			t.Errorf("%s: code %s, text %q", name, got, text)
@@ -63,7 +64,7 @@ func TestServerErrorOfTxnErrors(t *testing.T) {
 func TestServerErrorP3(t *testing.T) {
 	for _, err := range []error{
 		txn.ErrPreserverClosed,
-		&requestError{pulsarproto.ServerError_TransactionPreserverClosed, "closed"},
+		cnx.Refuse(pulsarproto.ServerError_TransactionPreserverClosed, "closed"),
 	} {
 		if code, _ := serverError(err, false); code != pulsarproto.ServerError_ServiceNotReady {
 			t.Errorf("%v: code %s without a client name", err, code)
@@ -75,7 +76,7 @@ func TestServerErrorP3(t *testing.T) {
 }
 
 func TestServerErrorTextIsNeverEmpty(t *testing.T) {
-	if _, text := serverError(&requestError{pulsarproto.ServerError_PersistenceError, ""}, false); text != "PersistenceError" {
+	if _, text := serverError(cnx.Refuse(pulsarproto.ServerError_PersistenceError, ""), false); text != "PersistenceError" {
 		t.Errorf("text %q", text)
 	}
 }

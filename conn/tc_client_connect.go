@@ -3,6 +3,7 @@ package conn
 import (
 	"fmt"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
@@ -35,8 +36,8 @@ func (r request) tcClientConnect(cmd *pulsarproto.CommandTcClientConnectRequest)
 		return
 	}
 	if count := r.services.Coordinators.Count(); tc >= count {
-		r.fail(command, requestID, &requestError{pulsarproto.ServerError_NotAllowedError,
-			fmt.Sprintf("Transaction coordinator with id %d does not exist, there are %d", tc, count)})
+		r.fail(command, requestID, cnx.Refuse(pulsarproto.ServerError_NotAllowedError,
+			fmt.Sprintf("Transaction coordinator with id %d does not exist, there are %d", tc, count)))
 		return
 	}
 	if !r.register(tc, requestID) {

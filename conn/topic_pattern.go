@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -20,7 +21,7 @@ type topicPattern struct{ expression *regexp.Regexp }
 // Source: TopicListService.handleWatchTopicList; TopicList.filterTopics, removeTopicDomainScheme.
 func (o *Options) topicPattern(text string) (topicPattern, error) {
 	refuse := func(format string, args ...any) (topicPattern, error) {
-		return topicPattern{}, &requestError{pulsarproto.ServerError_NotAllowedError, fmt.Sprintf(format, args...)}
+		return topicPattern{}, cnx.Refuse(pulsarproto.ServerError_NotAllowedError, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case o.MaxPatternLength < 0:

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -213,7 +214,7 @@ func TestWatchersSurviveFailures(t *testing.T) {
 		n.mu.Unlock()
 		time.Sleep(2 * relistPause)
 		p.wantUpdate(1, []string{full("b")}, nil, full("a"), full("b"))
-		n.set(topicname.Name{}, &requestError{pulsarproto.ServerError_TopicNotFound, "Namespace not found"})
+		n.set(topicname.Name{}, cnx.Refuse(pulsarproto.ServerError_TopicNotFound, "Namespace not found"))
 		p.wantUpdate(1, nil, []string{full("a"), full("b")})
 	})
 }

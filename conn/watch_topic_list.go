@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
@@ -19,7 +20,7 @@ func (r request) watchTopicList(cmd *pulsarproto.CommandWatchTopicList) {
 		err = errNoTopicWatchers
 	}
 	if err != nil {
-		r.refuseWatch(cmd, &requestError{pulsarproto.ServerError_NotAllowedError, "Unable to create topic list watcher: " + err.Error()})
+		r.refuseWatch(cmd, cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "Unable to create topic list watcher: "+err.Error()))
 		return
 	}
 	w := r.addTopicWatcher(cmd, pattern)
@@ -36,7 +37,7 @@ func (r request) watchTopicList(cmd *pulsarproto.CommandWatchTopicList) {
 }
 
 // errNoTopicWatchers has the words of one switched off.
-var errNoTopicWatchers = &requestError{pulsarproto.ServerError_NotAllowedError, "Evaluating subscription patterns is disabled."}
+var errNoTopicWatchers = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "Evaluating subscription patterns is disabled.")
 
 // watchesTopics reports whether clients can watch lists of topics here.
 func (s *session) watchesTopics() bool {
@@ -55,13 +56,13 @@ func (r request) addTopicWatcher(cmd *pulsarproto.CommandWatchTopicList, pattern
 		if w.told {
 			r.answerWatch(cmd, w)
 		} else {
-			r.refuseWatch(cmd, &requestError{pulsarproto.ServerError_ServiceNotReady, "Topic list watcher is already present on the connection"})
+			r.refuseWatch(cmd, cnx.Refuse(pulsarproto.ServerError_ServiceNotReady, "Topic list watcher is already present on the connection"))
 		}
 		return nil
 	}
 	if len(r.topicWatchers) >= maxTopicWatchers {
-		r.refuseWatch(cmd, &requestError{pulsarproto.ServerError_TooManyRequests,
-			fmt.Sprintf("the connection has %d topic list watchers, the most there can be", maxTopicWatchers)})
+		r.refuseWatch(cmd, cnx.Refuse(pulsarproto.ServerError_TooManyRequests,
+			fmt.Sprintf("the connection has %d topic list watchers, the most there can be", maxTopicWatchers)))
 		return nil
 	}
 	w := &topicWatcher{id: cmd.GetWatcherId(), namespace: cmd.GetNamespace(), pattern: pattern, changed: make(chan struct{}, 1)}
@@ -97,13 +98,13 @@ func (r request) startTopicWatcher(ctx context.Context, w *topicWatcher, cmd *pu
 // watchBegins answers the request, unless the watcher was closed meanwhile.
 func (r request) watchBegins(cmd *pulsarproto.CommandWatchTopicList, w *topicWatcher, topics []string) error {
 	if !r.server.keepWatched(listSize(topics)) {
-		return &requestError{pulsarproto.ServerError_TooManyRequests, "too many topics are watched on all connections"}
+		return cnx.Refuse(pulsarproto.ServerError_TooManyRequests, "too many topics are watched on all connections")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.topics = topics
 	if r.topicWatchers[w.id] != w {
-		return &requestError{pulsarproto.ServerError_ServiceNotReady, "Topic list watcher was closed before it was created"}
+		return cnx.Refuse(pulsarproto.ServerError_ServiceNotReady, "Topic list watcher was closed before it was created")
 	}
 	w.told = true
 	r.answerWatch(cmd, w)

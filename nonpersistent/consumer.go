@@ -85,7 +85,7 @@ func (ts *Topics) join(name topicname.Name, cmd *pulsarproto.CommandSubscribe, c
 			return nil
 		}
 		if most.Consumers > 0 && t.consumers >= most.Consumers {
-			return &Error{pulsarproto.ServerError_ConsumerBusy, "Topic reached max consumers limit"}
+			return cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Topic reached max consumers limit")
 		}
 		c.subscription = s
 		if err := s.add(c, ranges(cmd)); err != nil {
@@ -150,7 +150,7 @@ func (c *consumer) unsubscribe(force bool) error {
 	case !c.attached:
 		return errGone
 	case !force && len(s.consumers) > 1:
-		return &Error{pulsarproto.ServerError_MetadataError, "Subscription has other consumers"}
+		return cnx.Refuse(pulsarproto.ServerError_MetadataError, "Subscription has other consumers")
 	}
 	s.disconnect(c)
 	return nil

@@ -1,27 +1,22 @@
 package nonpersistent
 
-import "github.com/pulsar-tc/pulsar-tc/pulsarproto"
+import (
+	"fmt"
 
-// Error is a refusal with the code that the client is given.
-type Error struct {
-	Code pulsarproto.ServerError
-	Text string
-}
-
-func (e *Error) Error() string { return e.Text }
-
-// ServerError is the wire's code of the error.
-func (e *Error) ServerError() pulsarproto.ServerError { return e.Code }
-
-const topicNotFound = pulsarproto.ServerError_TopicNotFound
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
 
 var (
-	errProducerBusy = &Error{pulsarproto.ServerError_ProducerBusy, "Producer with the same name is already connected"}
-	errFenced       = &Error{pulsarproto.ServerError_ProducerFenced, "Topic has an exclusive producer"}
-	errConsumerBusy = &Error{pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected"}
-	errOtherType    = &Error{pulsarproto.ServerError_ConsumerBusy, "Subscription is of different type"}
-	errNoName       = &Error{pulsarproto.ServerError_ProducerBusy, "Subscription name is empty or reserved"}
-	errConflict     = &Error{pulsarproto.ServerError_TransactionConflict, "Transactions are not supported on non-persistent topics"}
-	errGone         = &Error{pulsarproto.ServerError_MetadataError, "Consumer not found"}
-	errSeek         = &Error{pulsarproto.ServerError_UnknownError, "Seek is not supported on non-persistent topics"}
+	errProducerBusy = cnx.Refuse(pulsarproto.ServerError_ProducerBusy, "Producer with the same name is already connected")
+	errFenced       = cnx.Refuse(pulsarproto.ServerError_ProducerFenced, "Topic has an exclusive producer")
+	errConsumerBusy = cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected")
+	errOtherType    = cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Subscription is of different type")
+	errNoName       = cnx.Refuse(pulsarproto.ServerError_ProducerBusy, "Subscription name is empty or reserved")
+	errConflict     = cnx.Refuse(pulsarproto.ServerError_TransactionConflict, "Transactions are not supported on non-persistent topics")
+	errGone         = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Consumer not found")
+	errSeek         = cnx.Refuse(pulsarproto.ServerError_UnknownError, "Seek is not supported on non-persistent topics")
 )
+
+var errTxn = fmt.Errorf("%w: Transactions are not supported on non-persistent topics", txn.ErrNotAllowed)

@@ -76,7 +76,7 @@ func (ts *Topics) attach(name topicname.Name, cmd *pulsarproto.CommandProducer, 
 		case t.exclusive != nil:
 			return errProducerBusy
 		case most > 0 && len(t.producers) >= most:
-			return &Error{pulsarproto.ServerError_ProducerBusy, "Topic reached max producers limit"}
+			return cnx.Refuse(pulsarproto.ServerError_ProducerBusy, "Topic reached max producers limit")
 		}
 		p.topic = t
 		t.producers[p.name] = p

@@ -81,7 +81,7 @@ func (s *subscription) add(c *consumer, ranges []stickykey.Range) error {
 		s.members++
 		c.member = s.members
 		if err := s.keys.Add(c.member, c.name, ranges); err != nil {
-			return &Error{pulsarproto.ServerError_ConsumerAssignError, err.Error()}
+			return cnx.Refuse(pulsarproto.ServerError_ConsumerAssignError, err.Error())
 		}
 	}
 	s.consumers = append(s.consumers, c)

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
-	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // Options say how topics behave.
@@ -47,7 +48,7 @@ func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
 		return fmt.Errorf("look up namespace %s: %w", name.NamespaceName(), err)
 	}
 	if !exists {
-		return &Error{topicNotFound, "Namespace not found: " + name.NamespaceName()}
+		return cnx.Refuse(pulsarproto.ServerError_TopicNotFound, "Namespace not found: "+name.NamespaceName())
 	}
 	return nil
 }
@@ -106,5 +107,3 @@ func (ts *Topics) Unload(name topicname.Name) bool {
 	t.disconnect()
 	return true
 }
-
-var errTxn = fmt.Errorf("%w: Transactions are not supported on non-persistent topics", txn.ErrNotAllowed)

@@ -132,7 +132,7 @@ func TestNoTransactions(t *testing.T) {
 	done := func(err error) { ended = append(ended, err) }
 	c.Ack(&pulsarproto.CommandAck{TxnidMostBits: new(uint64(0)), TxnidLeastBits: new(uint64(0))}, done)
 	c.Ack(&pulsarproto.CommandAck{}, done)
-	var refusal *Error
+	var refusal *cnx.Refusal
 	if !errors.As(ended[0], &refusal) || refusal.Code != pulsarproto.ServerError_TransactionConflict || refusal.Text == "" || ended[1] != nil {
 		t.Errorf("acknowledgements answered %v", ended)
 	}
@@ -212,7 +212,7 @@ func TestProducersInTheWay(t *testing.T) {
 		t.Errorf("exclusive beside another: %v", err)
 	}
 	produce(t, ts, &client{id: 3})
-	var refusal *Error
+	var refusal *cnx.Refusal
 	if _, _, err := ts.Produce(t.Context(), orders, &pulsarproto.CommandProducer{}, &client{id: 4}); !errors.As(err, &refusal) || refusal.Code != pulsarproto.ServerError_ProducerBusy {
 		t.Errorf("one more than may be: %v", err)
 	}
@@ -226,7 +226,7 @@ func TestProducersInTheWay(t *testing.T) {
 
 func TestNamespaceMustExist(t *testing.T) {
 	ts := New(Options{Exists: func(_ context.Context, namespace string) (bool, error) { return namespace != "public/default", nil }})
-	var refusal *Error
+	var refusal *cnx.Refusal
 	if _, _, err := ts.Produce(t.Context(), orders, &pulsarproto.CommandProducer{}, &client{}); !errors.As(err, &refusal) || refusal.Code != pulsarproto.ServerError_TopicNotFound {
 		t.Errorf("produce: %v", err)
 	}

@@ -142,7 +142,7 @@ func (c *consumer) Ack(cmd *pulsarproto.CommandAck, done func(error)) {
 }
 
 // errTransaction refuses to take part in a transaction.
-var errTransaction = &Error{pulsarproto.ServerError_NotAllowedError, "messages of this topic cannot be acknowledged in a transaction"}
+var errTransaction = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "messages of this topic cannot be acknowledged in a transaction")
 
 // Redeliver implements cnx.Consumer.
 func (c *consumer) Redeliver(cmd *pulsarproto.CommandRedeliverUnacknowledgedMessages) {
@@ -177,7 +177,7 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 		to = view.since(int64(min(cmd.GetMessagePublishTime(), 1<<62))) - 1
 	default:
 		t.mu.Unlock()
-		done(&Error{pulsarproto.ServerError_MetadataError, "seek without message id and publish time"})
+		done(cnx.Refuse(pulsarproto.ServerError_MetadataError, "seek without message id and publish time"))
 		return
 	}
 	gone := s.disconnect(c.reading)
@@ -201,7 +201,7 @@ func (c *consumer) Unsubscribe(force bool, done func(error)) {
 		return
 	case len(s.consumers) > 1 && !force:
 		t.mu.Unlock()
-		done(&Error{pulsarproto.ServerError_MetadataError, "Unconnected or shared consumer attempting to unsubscribe"})
+		done(cnx.Refuse(pulsarproto.ServerError_MetadataError, "Unconnected or shared consumer attempting to unsubscribe"))
 		return
 	}
 	gone := s.disconnect(c.reading)

@@ -82,22 +82,11 @@ func number(name topicname.Name) (tc uint64, is bool) {
 	return tc, err == nil && strconv.FormatUint(tc, 10) == digits
 }
 
-// Error is a refusal with the code that the client is given.
-type Error struct {
-	Code pulsarproto.ServerError
-	Text string
-}
-
-func (e *Error) Error() string { return e.Text }
-
-// ServerError is the wire's code of the error.
-func (e *Error) ServerError() pulsarproto.ServerError { return e.Code }
-
 var (
-	errNotAuthorized = &Error{pulsarproto.ServerError_AuthorizationError, "Only super-users may read the outcomes of transactions"}
-	errNotFound      = &Error{pulsarproto.ServerError_TopicNotFound, "Topic not found"}
-	errConsumerBusy  = &Error{pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected"}
-	errConsumerGone  = &Error{pulsarproto.ServerError_MetadataError, "Consumer not found"}
+	errNotAuthorized = cnx.Refuse(pulsarproto.ServerError_AuthorizationError, "Only super-users may read the outcomes of transactions")
+	errNotFound      = cnx.Refuse(pulsarproto.ServerError_TopicNotFound, "Topic not found")
+	errConsumerBusy  = cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected")
+	errConsumerGone  = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Consumer not found")
 )
 
 // Produce refuses every producer.

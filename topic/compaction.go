@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/compaction"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
@@ -15,7 +16,7 @@ import (
 )
 
 // ErrCompactionRunning: a compaction of the topic runs already.
-var ErrCompactionRunning = &Error{pulsarproto.ServerError_NotAllowedError, "Compaction already in progress"}
+var ErrCompactionRunning = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "Compaction already in progress")
 
 // compactionState is where the compaction of a topic stands. A compaction writes a generation of entries beside the one that is
 // read, and one write makes it the one that counts, with its horizon. So one that stops halfway leaves nothing but keys that

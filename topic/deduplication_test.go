@@ -251,7 +251,7 @@ func TestSequenceOfEndingTransaction(t *testing.T) {
 func TestRefusedSendEndsItsProducer(t *testing.T) {
 	w := newWorld(t, deduplicating)
 	p := w.produceAs("a", "p")
-	broken := cnx.Send{SequenceID: 1, HighestSequenceID: 1, Refused: &Error{pulsarproto.ServerError_ChecksumError, "bad bytes"}}
+	broken := cnx.Send{SequenceID: 1, HighestSequenceID: 1, Refused: cnx.Refuse(pulsarproto.ServerError_ChecksumError, "bad bytes")}
 	done := make(chan struct{})
 	w.topics.loaded(parse(t, "a").String()).ask(func(bool) {
 		p.Send(message(0, "0"))

@@ -3,70 +3,60 @@ package topic
 import (
 	"errors"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// Error is a refusal with the code that the client is given.
-type Error struct {
-	Code pulsarproto.ServerError
-	Text string
-}
-
-func (e *Error) Error() string { return e.Text }
-
-// ServerError is the wire's code of the error.
-func (e *Error) ServerError() pulsarproto.ServerError { return e.Code }
-
 // Errors of this package, to be compared with errors.Is. The others that calls end in are package txn's and topicname's.
 var (
 	// ErrTopicNotFound: no such topic, and it may not be created.
-	ErrTopicNotFound = &Error{pulsarproto.ServerError_TopicNotFound, "Topic not found"}
+	ErrTopicNotFound = cnx.Refuse(pulsarproto.ServerError_TopicNotFound, "Topic not found")
 	// ErrTopicExists: the name is taken, by a topic or by a partitioned topic.
-	ErrTopicExists = &Error{pulsarproto.ServerError_NotAllowedError, "This topic already exists"}
+	ErrTopicExists = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "This topic already exists")
 	// ErrTopicBusy: producers or consumers are connected.
 	// Source: BrokerServiceException.TopicBusyException.
-	ErrTopicBusy = &Error{pulsarproto.ServerError_NotAllowedError, "Topic has active producers or subscriptions"}
+	ErrTopicBusy = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "Topic has active producers or subscriptions")
 	// ErrTopicTerminated: the topic takes no more messages.
-	ErrTopicTerminated = &Error{pulsarproto.ServerError_TopicTerminatedError, "Topic was already terminated"}
+	ErrTopicTerminated = cnx.Refuse(pulsarproto.ServerError_TopicTerminatedError, "Topic was already terminated")
 	// ErrQuotaExceeded: the backlog is too large or too old, and producers wait until it is not.
-	ErrQuotaExceeded = &Error{pulsarproto.ServerError_ProducerBlockedQuotaExceededError, "Cannot create producer on topic with backlog quota exceeded"}
+	ErrQuotaExceeded = cnx.Refuse(pulsarproto.ServerError_ProducerBlockedQuotaExceededError, "Cannot create producer on topic with backlog quota exceeded")
 	// ErrQuotaException is the same where producers are to fail what they send.
-	ErrQuotaException = &Error{pulsarproto.ServerError_ProducerBlockedQuotaExceededException, "Cannot create producer on topic with backlog quota exceeded"}
+	ErrQuotaException = cnx.Refuse(pulsarproto.ServerError_ProducerBlockedQuotaExceededException, "Cannot create producer on topic with backlog quota exceeded")
 	// ErrSubscriptionExists: the topic has a subscription of the name.
-	ErrSubscriptionExists = &Error{pulsarproto.ServerError_NotAllowedError, "Subscription already exists for topic"}
+	ErrSubscriptionExists = cnx.Refuse(pulsarproto.ServerError_NotAllowedError, "Subscription already exists for topic")
 	// ErrSubscriptionBusy: the subscription has consumers.
-	ErrSubscriptionBusy = &Error{pulsarproto.ServerError_ConsumerBusy, "Subscription has active connected consumers"}
+	ErrSubscriptionBusy = cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Subscription has active connected consumers")
 	// ErrMessageNotFound: no such message, or nobody may read it yet.
-	ErrMessageNotFound = &Error{pulsarproto.ServerError_MetadataError, "Message not found"}
+	ErrMessageNotFound = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Message not found")
 	// ErrNamespaceNotFound has the code of a missing topic, as in Pulsar.
-	ErrNamespaceNotFound = &Error{pulsarproto.ServerError_TopicNotFound, "Namespace not found"}
+	ErrNamespaceNotFound = cnx.Refuse(pulsarproto.ServerError_TopicNotFound, "Namespace not found")
 	// ErrSubscriptionNotFound: no such subscription, and it may not be created.
-	ErrSubscriptionNotFound = &Error{pulsarproto.ServerError_SubscriptionNotFound, "Subscription not found"}
+	ErrSubscriptionNotFound = cnx.Refuse(pulsarproto.ServerError_SubscriptionNotFound, "Subscription not found")
 	// ErrConsumerBusy: the subscription has consumers that do not admit this one.
-	ErrConsumerBusy = &Error{pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected"}
+	ErrConsumerBusy = cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Exclusive consumer is already connected")
 	// ErrTopicFull and ErrSubscriptionFull: the policies allow no more consumers. Source: BrokerServiceException.ConsumerBusyException.
-	ErrTopicFull        = &Error{pulsarproto.ServerError_ConsumerBusy, "Topic reached max consumers limit"}
-	ErrSubscriptionFull = &Error{pulsarproto.ServerError_ConsumerBusy, "Subscription reached max consumers limit"}
+	ErrTopicFull        = cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Topic reached max consumers limit")
+	ErrSubscriptionFull = cnx.Refuse(pulsarproto.ServerError_ConsumerBusy, "Subscription reached max consumers limit")
 	// ErrProducerBusy: a live producer has the name.
-	ErrProducerBusy = &Error{pulsarproto.ServerError_ProducerBusy, "Producer with the same name is already connected"}
+	ErrProducerBusy = cnx.Refuse(pulsarproto.ServerError_ProducerBusy, "Producer with the same name is already connected")
 	// ErrSubscriptionName: the name of a subscription is empty or reserved. Pulsar answers it with the code of ProducerBusy.
 	// Source: BrokerServiceException.NamingException.
-	ErrSubscriptionName = &Error{pulsarproto.ServerError_ProducerBusy, "Subscription name is empty or reserved"}
+	ErrSubscriptionName = cnx.Refuse(pulsarproto.ServerError_ProducerBusy, "Subscription name is empty or reserved")
 	// ErrProducerFenced: an exclusive producer stands in the way.
-	ErrProducerFenced = &Error{pulsarproto.ServerError_ProducerFenced, "Topic has an exclusive producer"}
+	ErrProducerFenced = cnx.Refuse(pulsarproto.ServerError_ProducerFenced, "Topic has an exclusive producer")
 	// ErrPersistence: the store did not do it, or it is unknown whether it did. Safe to repeat behind a reconnect.
-	ErrPersistence = &Error{pulsarproto.ServerError_PersistenceError, "the topic was closed"}
+	ErrPersistence = cnx.Refuse(pulsarproto.ServerError_PersistenceError, "the topic was closed")
 	// ErrSequenceUnknown: a message is stored if a transaction commits that is still open. Safe to repeat behind a reconnect.
 	// Source: MessageDeduplication.MessageDupUnknownException.
-	ErrSequenceUnknown = &Error{pulsarproto.ServerError_PersistenceError, "Cannot determine whether the message is a duplicate at this time"}
+	ErrSequenceUnknown = cnx.Refuse(pulsarproto.ServerError_PersistenceError, "Cannot determine whether the message is a duplicate at this time")
 	// ErrMetadata: the command does not fit what it speaks of.
-	ErrMetadata = &Error{pulsarproto.ServerError_MetadataError, "Consumer not found"}
+	ErrMetadata = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Consumer not found")
 )
 
 // errFencedTopic: the topic is being deleted; it is safe to try again.
 // Source: BrokerServiceException.TopicFencedException.
-var errFencedTopic = &Error{pulsarproto.ServerError_ServiceNotReady, "Topic is temporarily unavailable"}
+var errFencedTopic = cnx.Refuse(pulsarproto.ServerError_ServiceNotReady, "Topic is temporarily unavailable")
 
 // transient reports whether a refusal by the coordinator says nothing about the transaction.
 func transient(err error) bool {

@@ -3,6 +3,7 @@ package topic
 import (
 	"fmt"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
@@ -54,7 +55,7 @@ func (k *keyShared) add(c *consumer, meta *pulsarproto.KeySharedMeta) error {
 	}
 	k.next++
 	if err := k.selector.Add(k.next, c.name, ranges); err != nil {
-		return &Error{pulsarproto.ServerError_ConsumerAssignError, fmt.Sprintf("consumer %s: %v", c.name, err)}
+		return cnx.Refuse(pulsarproto.ServerError_ConsumerAssignError, fmt.Sprintf("consumer %s: %v", c.name, err))
 	}
 	c.member = k.next
 	k.members[c.member] = c

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topic/stickykey"
@@ -169,7 +170,7 @@ func TestKeySharedSticky(t *testing.T) {
 		"another policy": {outOfOrder, pulsarproto.ServerError_ConsumerBusy},
 	} {
 		_, err := w.trySubscribe("a", "s", byKey, options.option)
-		var refusal *Error
+		var refusal *cnx.Refusal
 		if !errors.As(err, &refusal) || refusal.Code != options.want {
 			t.Errorf("%s: %v, want %v", name, err, options.want)
 		}

@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topic/pendingack"
@@ -148,7 +149,7 @@ func (c *consumer) Unsubscribe(force bool, done func(error)) {
 }
 
 // errConnected has the code that Pulsar answers when a subscription is in use.
-var errConnected = &Error{pulsarproto.ServerError_MetadataError, "Unconnected or shared consumer attempting to unsubscribe"}
+var errConnected = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Unconnected or shared consumer attempting to unsubscribe")
 
 func (i *unsubscribeItem) prepare(g *group) bool {
 	s := i.subscription

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -193,7 +194,7 @@ func (ts *Topics) open(s *slot, name topicname.Name, create bool) {
 
 // definite reports whether trying again cannot help.
 func definite(err error) bool {
-	var refusal *Error
+	var refusal *cnx.Refusal
 	var corrupt *txn.CorruptError
 	return errors.As(err, &refusal) || errors.As(err, &corrupt) || errors.Is(err, txn.ErrNotAllowed)
 }
