@@ -60,7 +60,7 @@ func (s Space) Policies(domain, tenant, namespace, topic string) string {
 
 // PartitionedPrefix is the prefix of the partitioned topics of a namespace.
 func (s Space) PartitionedPrefix(domain, tenant, namespace string) string {
-	return s.Topics() + "partitioned/" + namesPath(domain, tenant, namespace)
+	return s.AllPartitioned() + namesPath(domain, tenant, namespace)
 }
 
 // Partitioned is the key of a partitioned topic.
@@ -70,7 +70,7 @@ func (s Space) Partitioned(domain, tenant, namespace, topic string) string {
 
 // TopicNamePrefix is the prefix of the names of topics of a namespace.
 func (s Space) TopicNamePrefix(domain, tenant, namespace string) string {
-	return s.Topics() + "name/" + namesPath(domain, tenant, namespace)
+	return s.AllTopicNames() + namesPath(domain, tenant, namespace)
 }
 
 // TopicName is the key of the name of a topic.
@@ -103,8 +103,8 @@ func namesPath(domain, tenant, namespace string) string {
 //	owner                              who serves the topic; its mod revision is the fence of every write and the ledger id
 //	e/<ledger>/<last entry>            a block of plain entries
 //	e/<ledger>/<last entry>.<txn>      a block of entries of one transaction
-//	m/epoch                            the topic epoch: of the last exclusive producer
 //	c/<generation>/<ledger>/<last entry>   a block of compacted entries
+//	m/epoch                            the topic epoch: of the last exclusive producer
 //	m/compaction                       where the compaction stands, and which generation holds its entries
 //	m/tail                             position of the last entry ever written
 //	m/ledger/<ledger>                  last entry of a ledger before the current one that had entries
@@ -112,6 +112,7 @@ func namesPath(domain, tenant, namespace string) string {
 //	m/dedup/<page>                     producer names and the highest sequence ids that they have stored
 //	m/txn/<txn>                        an unresolved transaction
 //	m/sub/<subscription>/name          a durable subscription
+//	m/sub/<subscription>/properties    what its client says of it; absent: nothing
 //	m/sub/<subscription>/frontier      its cursor's frontier
 //	m/sub/<subscription>/acked/<ledger>/<bucket>   done entries behind the frontier
 //	m/sub/<subscription>/batch/<ledger>/<entry>    a partly acknowledged batch
@@ -145,7 +146,7 @@ func (t Topic) TxnEntries(ledger, last uint64, id txn.ID) string {
 }
 
 func (t Topic) appendEntry(ledger, entry uint64, extra int) []byte {
-	key := make([]byte, 0, len(t.prefix)+2+16+1+16+extra)
+	key := make([]byte, 0, len(t.prefix)+len("e/")+hexSize+len("/")+hexSize+extra)
 	key = append(append(key, t.prefix...), "e/"...)
 	key = append(appendHex(key, ledger), '/')
 	return appendHex(key, entry)
@@ -154,7 +155,7 @@ func (t Topic) appendEntry(ledger, entry uint64, extra int) []byte {
 // ParseEntries reads a key of a block of entries; inTxn tells one of a transaction.
 func (t Topic) ParseEntries(key []byte) (ledger, last uint64, id txn.ID, inTxn, ok bool) {
 	p := parser{key: key}
-	p.text(t.prefix + "e/")
+	p.text(t.EntryPrefix())
 	ledger = p.hex()
 	p.text("/")
 	last = p.hex()

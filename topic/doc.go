@@ -46,8 +46,8 @@
 // The keys are those of keyspace.Topic. Values, all with version byte 1 in front:
 //
 //	e/...                 ledger.Block
-//	m/epoch               topic epoch: 8 bytes, big endian
 //	c/...                 package compaction
+//	m/epoch               topic epoch: 8 bytes, big endian
 //	m/compaction          compactionHead
 //	m/tail                ledger, entry, bytes of blocks before the ledger and up to its end: 8 bytes each, big endian
 //	m/ledger/<ledger>     entry, bytes as above: 8 bytes each, big endian

@@ -227,29 +227,29 @@ func (l *loader) finish() error {
 	return nil
 }
 
-func (stored *storedSubscription) restore(t *Topic, id uint64) (*subscription, error) {
-	if stored.name == "" || stored.frontier == nil {
+func (s *storedSubscription) restore(t *Topic, id uint64) (*subscription, error) {
+	if s.name == "" || s.frontier == nil {
 		return nil, errors.New("subscription without name or frontier")
 	}
-	c, err := cursor.Restore(stored.frontier)
+	c, err := cursor.Restore(s.frontier)
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range stored.buckets {
+	for _, b := range s.buckets {
 		if err := c.RestoreBucket(b.Bucket, b.Value); err != nil {
 			return nil, err
 		}
 	}
-	for _, p := range stored.partials {
+	for _, p := range s.partials {
 		if err := c.RestorePartial(p.Position, p.Value); err != nil {
 			return nil, err
 		}
 	}
-	s := t.newSubscription(stored.name, true, c)
-	s.keys, s.properties = t.keys.Subscription(id), stored.properties
-	for _, p := range stored.pending {
-		s.pending.Restore(p.id, p.held)
-		s.nextPending = max(s.nextPending, p.number+1)
+	restored := t.newSubscription(s.name, true, c)
+	restored.keys, restored.properties = t.keys.Subscription(id), s.properties
+	for _, p := range s.pending {
+		restored.pending.Restore(p.id, p.held)
+		restored.nextPending = max(restored.nextPending, p.number+1)
 	}
-	return s, nil
+	return restored, nil
 }
