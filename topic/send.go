@@ -68,43 +68,56 @@ func (s *sendItem) prepare(g *group) bool {
 	return ready
 }
 
+// decide refuses the send, finds that there is nothing to store, or takes it into g. False: it waits for the next group.
 func (s *sendItem) decide(g *group) bool {
-	id, t := s.msg.Txn, s.producer.topic
 	if s.err == nil && s.producer.broken {
 		s.err = ErrPersistence
 	}
 	if s.err != nil || s.dropped {
 		return true
 	}
+	wait := s.await(g)
+	if wait || s.err != nil || s.dropped || s.duplicate {
+		return !wait
+	}
+	return s.take(g)
+}
+
+// await reports whether the fate of something before the send must be known first. If not, it may refuse the send, or find that
+// there is nothing to store.
+func (s *sendItem) await(g *group) bool {
+	id, t := s.msg.Txn, s.producer.topic
 	switch verdict, other := s.judge(g); {
 	case verdict == dedup.Duplicate:
 		s.duplicate = true
-		return true
-	case verdict == dedup.Unknown && (t.aborting[other] != nil || g.ends(holdRef{id: other})):
 		return false
+	case verdict == dedup.Unknown && (t.aborting[other] != nil || g.ends(holdRef{id: other})):
+		return true
 	case verdict == dedup.Unknown:
 		s.err = fmt.Errorf("%w: %d of producer %s, in transaction %v", ErrSequenceUnknown, s.msg.SequenceID, s.producer.name, other)
-		return true
+		return false
 	}
 	if g.terminates {
-		return false
+		return true
 	}
 	if t.terminated {
 		s.err = ErrTopicTerminated
-		return true
+		return false
 	}
 	if admit := t.options.Admit; admit != nil {
 		if s.err = admit(); s.err != nil {
-			return true
+			return false
 		}
 	}
 	if s.msg.InTxn && t.aborting[id] != nil {
 		s.refuse(ended(id))
-		return true
-	}
-	if s.msg.InTxn && g.ends(holdRef{id: id}) {
 		return false
 	}
+	return s.msg.InTxn && g.ends(holdRef{id: id})
+}
+
+// take puts the send into g if there is room.
+func (s *sendItem) take(g *group) bool {
 	pages, pageBytes := s.dedupCost(g)
 	bytes := len(s.msg.Payload) + len(s.producer.name) + ledger.EntryOverhead + pageBytes
 	if s.msg.InTxn {
@@ -123,7 +136,7 @@ func (s *sendItem) decide(g *group) bool {
 		return false
 	}
 	if s.msg.InTxn {
-		g.require(openRef{id, t.hash}, holdRef{id: id})
+		g.require(openRef{s.msg.Txn, s.producer.topic.hash}, holdRef{id: s.msg.Txn})
 		g.note(s)
 	} else if s.lastChunk() {
 		g.dedup.Raise(s.producer.name, s.highest())
