@@ -6,6 +6,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topic/activeconsumer"
 	"github.com/pulsar-tc/pulsar-tc/topic/stickykey"
 )
 
@@ -14,7 +15,7 @@ type subscription struct {
 	topic     *topic
 	name      string
 	kind      pulsarproto.CommandSubscribe_SubType
-	consumers []*consumer // in order of priority level, then name
+	consumers []*consumer // in order of priority level
 	turn      int
 	keys      stickykey.Selector // of Key_Shared, otherwise nil
 	members   stickykey.Member
@@ -85,9 +86,7 @@ func (s *subscription) add(c *consumer, ranges []stickykey.Range) error {
 		}
 	}
 	s.consumers = append(s.consumers, c)
-	slices.SortStableFunc(s.consumers, func(a, b *consumer) int {
-		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.name, b.name))
-	})
+	slices.SortStableFunc(s.consumers, func(a, b *consumer) int { return cmp.Compare(a.priority, b.priority) })
 	s.topic.consumers++
 	before := s.active
 	s.elect()
@@ -97,29 +96,30 @@ func (s *subscription) add(c *consumer, ranges []stickykey.Range) error {
 	return nil
 }
 
-// elect chooses the consumer that is given messages on Exclusive and Failover: among those of the best priority level by name,
-// a partition takes the one at its number.
-//
-// Source: AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer.
+// elect chooses the consumer that is given messages on Exclusive and Failover.
 func (s *subscription) elect() {
 	if s.keys != nil || s.kind == pulsarproto.CommandSubscribe_Shared {
 		return
 	}
 	old := s.active
-	s.active = nil
-	if len(s.consumers) > 0 {
-		best := 1
-		for best < len(s.consumers) && s.consumers[best].priority == s.consumers[0].priority {
-			best++
-		}
-		s.active = s.consumers[max(s.topic.name.Partition(), 0)%best]
-	}
+	s.active = s.choose()
 	if s.active == old || s.kind != pulsarproto.CommandSubscribe_Failover {
 		return
 	}
 	for _, c := range s.consumers {
 		c.client.ActiveConsumerChange(c == s.active)
 	}
+}
+
+func (s *subscription) choose() *consumer {
+	if len(s.consumers) == 0 {
+		return nil
+	}
+	candidates := make([]activeconsumer.Consumer, len(s.consumers))
+	for i, c := range s.consumers {
+		candidates[i] = activeconsumer.Consumer{Name: c.name, Priority: c.priority}
+	}
+	return s.consumers[activeconsumer.Choose(s.topic.name, candidates)]
 }
 
 func (s *subscription) remove(c *consumer) {

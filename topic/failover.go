@@ -1,12 +1,8 @@
 package topic
 
 import (
-	"cmp"
-	"slices"
-	"strconv"
-
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
-	"github.com/pulsar-tc/pulsar-tc/topic/stickykey"
+	"github.com/pulsar-tc/pulsar-tc/topic/activeconsumer"
 )
 
 func (s *subscription) failover() bool { return s.kind == pulsarproto.CommandSubscribe_Failover }
@@ -15,7 +11,7 @@ func (s *subscription) failover() bool { return s.kind == pulsarproto.CommandSub
 // starts at the first message that is not acknowledged. On Failover it starts Options.FailoverDelay later, so that
 // acknowledgements of the one before still count.
 //
-// Source: AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer, scheduleReadOnActiveConsumer.
+// Source: AbstractDispatcherSingleActiveConsumer.scheduleReadOnActiveConsumer.
 func (s *subscription) elect() {
 	old := s.active
 	s.active = s.choose()
@@ -49,45 +45,13 @@ func (s *subscription) settle() bool {
 	return true
 }
 
-// choose returns a consumer of the best priority. Sorted by name, a partition takes the one at its number, so that partitions
-// spread; other topics take one by a ring of the names.
 func (s *subscription) choose() *consumer {
 	if len(s.consumers) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(s.consumers, func(a, b *consumer) int {
-		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.name, b.name))
-	})
-	best := 1
-	for best < len(s.consumers) && s.consumers[best].priority == s.consumers[0].priority {
-		best++
+	candidates := make([]activeconsumer.Consumer, len(s.consumers))
+	for i, c := range s.consumers {
+		candidates[i] = activeconsumer.Consumer{Name: c.name, Priority: c.priority}
 	}
-	if partition := s.topic.name.Partition(); partition >= 0 {
-		return s.consumers[partition%best]
-	}
-	return s.nearest(s.consumers[:best])
-}
-
-// failoverPoints is the number of points of each name on the ring.
-// Source: AbstractDispatcherSingleActiveConsumer.CONSUMER_CONSISTENT_HASH_REPLICAS.
-const failoverPoints = 100
-
-// nearest returns the consumer with the next point on the ring behind the hash of the topic's name.
-func (s *subscription) nearest(consumers []*consumer) *consumer {
-	if len(consumers) == 1 {
-		return consumers[0]
-	}
-	const whole = int64(1) << 31 // does not fit an int of 32 bits
-	at := int64(stickykey.Murmur([]byte(s.topic.fullName)))
-	var found *consumer
-	least := whole
-	for _, c := range consumers {
-		for i := range failoverPoints {
-			distance := (int64(stickykey.Murmur([]byte(c.name+strconv.Itoa(i)))) - at + whole) % whole
-			if distance < least {
-				found, least = c, distance
-			}
-		}
-	}
-	return found
+	return s.consumers[activeconsumer.Choose(s.topic.name, candidates)]
 }

@@ -62,35 +62,6 @@ func TestFailoverSpreads(t *testing.T) {
 	}
 }
 
-// TestFailoverRing: topics without partitions spread over the names too, whatever the order in which consumers come.
-func TestFailoverRing(t *testing.T) {
-	w := newWorld(t)
-	seen := make(map[string]int)
-	names := []string{"a", "b", "c"}
-	for i := range 24 {
-		topic := fmt.Sprint("topic", i)
-		active := ""
-		for _, order := range [][]string{names, {"c", "a", "b"}} {
-			var all []*testConsumer
-			for _, name := range order {
-				all = append(all, w.subscribe(topic, "s", failover, named(name)))
-			}
-			got := w.activeOf(topic, "s")
-			if active != "" && got != active {
-				t.Fatalf("%s is with %s, and was with %s", topic, got, active)
-			}
-			active = got
-			for _, c := range all {
-				c.Close()
-			}
-		}
-		seen[active]++
-	}
-	if len(seen) != 3 {
-		t.Fatalf("24 topics spread as %v", seen)
-	}
-}
-
 func (w *world) activeOf(topic, subscription string) string {
 	t := w.topics.loaded(parse(w.t, topic).String())
 	name := make(chan string, 1)
