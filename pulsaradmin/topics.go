@@ -18,6 +18,7 @@ import (
 // Topics is the topics of this process. Errors are package topic's and txn's.
 type Topics interface {
 	Compactions
+	Participants
 
 	TopicExists(ctx context.Context, name topicname.Name) (bool, error)
 	TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error)

@@ -54,6 +54,12 @@ func (h *handler) routeTransactions() {
 	h.route("GET"+path+"/transactionMetadata/{most}/{least}", h.ofTransactions(everybody, h.transactionMetadata))
 	h.route("GET"+path+"/slowTransactions/{timeout}", h.ofTransactions(superUser, h.slowTransactions))
 	h.route("POST"+path+"/abortTransaction/{most}/{least}", h.ofTransactions(superUser, h.abortTransaction))
+	const inTopic, inSubscription = "/{tenant}/{namespace}/{topic}", "/{tenant}/{namespace}/{topic}/{subscription}"
+	h.route("GET"+path+"/transactionBufferStats"+inTopic, h.ofTransactions(superUser, h.bufferStats))
+	h.route("GET"+path+"/transactionInBufferStats"+inTopic+"/{most}/{least}", h.ofTransactions(superUser, h.inBufferStats))
+	h.route("GET"+path+"/pendingAckStats"+inSubscription, h.ofTransactions(superUser, h.pendingAckStats))
+	h.route("GET"+path+"/transactionInPendingAckStats"+inSubscription+"/{most}/{least}", h.ofTransactions(superUser, h.inPendingAckStats))
+	h.route("GET"+path+"/positionStatsInPendingAck"+inSubscription+"/{ledger}/{entry}", h.ofTransactions(superUser, h.positionStats))
 	h.route("POST"+path+"/transactionCoordinator/replicas", h.ofTransactions(superUser, h.scaleCoordinators))
 }
 

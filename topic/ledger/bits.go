@@ -62,6 +62,9 @@ func (b Bits) Empty() bool {
 	return true
 }
 
+// Has reports whether index i is in b.
+func (b Bits) Has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
+
 // Count is the number of indexes in the set.
 func (b Bits) Count() int {
 	n := 0
