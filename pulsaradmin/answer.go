@@ -10,6 +10,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/authorization"
 	"github.com/pulsar-tc/pulsar-tc/resources"
+	"github.com/pulsar-tc/pulsar-tc/schema"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -102,6 +103,8 @@ func statusOf(err error) int {
 	var name *topicname.Error
 	var noTransaction *txn.NotFoundError
 	var ended *txn.StatusError
+	var invalid *schema.InvalidError
+	var incompatible *schema.IncompatibleError
 	switch {
 	case errors.As(err, &known):
 		return known.status
@@ -113,7 +116,9 @@ func statusOf(err error) int {
 		return http.StatusPreconditionFailed
 	case errors.As(err, &noTransaction), is(err, topic.ErrTopicNotFound, topic.ErrNamespaceNotFound, topic.ErrSubscriptionNotFound, topic.ErrMessageNotFound):
 		return http.StatusNotFound
-	case errors.As(err, &ended), is(err, topic.ErrTopicExists, topic.ErrSubscriptionExists):
+	case errors.As(err, &invalid): // Source: SchemasResourceBase.
+		return http.StatusUnprocessableEntity
+	case errors.As(err, &ended), errors.As(err, &incompatible), is(err, topic.ErrTopicExists, topic.ErrSubscriptionExists):
 		return http.StatusConflict
 	case is(err, topic.ErrTopicBusy, topic.ErrSubscriptionBusy, topic.ErrSubscriptionName, txn.ErrNotAllowed):
 		return http.StatusPreconditionFailed

@@ -25,12 +25,8 @@ func (h *handler) peek(c *call, name topicname.Name) (any, error) {
 	}
 	ctx, cancel := c.within()
 	defer cancel()
-	partitions, _, err := h.Topics.PartitionedMetadata(ctx, name)
-	if err != nil {
+	if err := h.unpartitioned(ctx, name, "Peek messages on"); err != nil {
 		return nil, err
-	}
-	if partitions > 0 {
-		return nil, &refusal{http.StatusMethodNotAllowed, "Peek messages on a partitioned topic is not allowed"}
 	}
 	position := int(min(n, 1<<31-1))
 	message, err := h.Topics.PeekMessages(ctx, name, subscription, position)

@@ -23,38 +23,15 @@ type Schemas interface {
 }
 
 func (h *handler) routeSchemas() {
-	const path = " /admin/v2/schemas/{tenant}/{namespace}/{topic}"
-	for _, r := range []struct {
-		pattern string
-		wanted  right
-		answer  func(*call, topicname.Name) (any, error)
-	}{
-		{"GET" + path + "/schema", find, h.getSchema},
-		{"GET" + path + "/schema/{version}", find, h.getSchemaVersion},
-		{"GET" + path + "/schemas", find, h.getSchemas},
-		{"POST" + path + "/schema", administer, h.postSchema},
-		{"DELETE" + path + "/schema", administer, h.deleteSchema},
-		{"POST" + path + "/version", find, h.findSchema},
-		{"POST" + path + "/compatibility", administer, h.checkSchema},
-	} {
-		h.route(r.pattern, inTopic(topicname.Persistent, r.wanted, schemaErrors(r.answer)))
-	}
-}
-
-// schemaErrors gives errors of package schema Pulsar's status. Source: SchemasResourceBase.
-func schemaErrors(answer func(*call, topicname.Name) (any, error)) func(*call, topicname.Name) (any, error) {
-	return func(c *call, name topicname.Name) (any, error) {
-		value, err := answer(c, name)
-		var invalid *schema.InvalidError
-		var incompatible *schema.IncompatibleError
-		switch {
-		case errors.As(err, &invalid):
-			return nil, &refusal{http.StatusUnprocessableEntity, err.Error()}
-		case errors.As(err, &incompatible):
-			return nil, &refusal{http.StatusConflict, err.Error()}
-		}
-		return value, err
-	}
+	h.routeInTopic(topicname.Persistent, "/admin/v2/schemas/{tenant}/{namespace}/{topic}", []topicRoute{
+		{"GET", "/schema", find, h.getSchema},
+		{"GET", "/schema/{version}", find, h.getSchemaVersion},
+		{"GET", "/schemas", find, h.getSchemas},
+		{"POST", "/schema", administer, h.postSchema},
+		{"DELETE", "/schema", administer, h.deleteSchema},
+		{"POST", "/version", find, h.findSchema},
+		{"POST", "/compatibility", administer, h.checkSchema},
+	})
 }
 
 var errSchemaNotFound = &refusal{http.StatusNotFound, "Schema not found"}
@@ -223,9 +200,10 @@ func encodeVersion(number uint64) string {
 	return base64.StdEncoding.EncodeToString(bytes)
 }
 
-// deletedAnswer is the version that a deletion took; the Java client waits for ever for one that is no number. Source:
-// DeleteSchemaResponse.
-type deletedAnswer struct {
+// numberAnswer is a version as a number. It is the answer to a deletion, too: the Java client waits for ever for one that is none.
+//
+// Source: DeleteSchemaResponse, LongSchemaVersionResponse.
+type numberAnswer struct {
 	Version uint64 `json:"version"`
 }
 
@@ -234,7 +212,7 @@ func (h *handler) deleteSchema(c *call, name topicname.Name) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return deletedAnswer{number}, nil
+	return numberAnswer{number}, nil
 }
 
 func (h *handler) findSchema(c *call, name topicname.Name) (any, error) {
@@ -249,9 +227,7 @@ func (h *handler) findSchema(c *call, name topicname.Name) (any, error) {
 	if !found {
 		return nil, errSchemaNotFound
 	}
-	return struct {
-		Version uint64 `json:"version"`
-	}{number}, nil
+	return numberAnswer{number}, nil
 }
 
 func (h *handler) checkSchema(c *call, name topicname.Name) (any, error) {

@@ -14,29 +14,22 @@ import (
 )
 
 func (h *handler) routeSubscriptions(domain string) {
-	path := topicPath(domain)
-	one := path + "/subscription/{subscription}"
-	for _, r := range []struct {
-		pattern string
-		wanted  right
-		answer  func(*call, topicname.Name) (any, error)
-	}{
-		{"GET " + path + "/subscriptions", find, h.listSubscriptions},
-		{"PUT " + one, consume, h.createSubscription},
-		{"DELETE " + one, consume, h.deleteSubscription},
-		{"POST " + one + "/resetcursor", consume, h.resetCursor},
-		{"POST " + one + "/resetcursor/{timestamp}", consume, h.resetCursorToTime},
-		{"POST " + one + "/skip/{count}", consume, h.skip},
-		{"POST " + one + "/skip_all", consume, h.skipAll},
-		{"POST " + one + "/expireMessages/{seconds}", consume, h.expire},
-		{"POST " + path + "/all_subscription/expireMessages/{seconds}", administer, h.expireAll},
-		{"GET " + one + "/position/{position}", consume, h.peek},
-		{"GET " + path + "/ledger/{ledger}/entry/{entry}", consume, h.getEntry},
-		{"GET " + path + "/lastMessageId", find, h.lastMessageID},
-		{"GET " + path + "/messageid/{timestamp}", find, h.messageIDAt},
-	} {
-		h.route(r.pattern, inTopic(domain, r.wanted, r.answer))
-	}
+	const one = "/subscription/{subscription}"
+	h.routeInTopic(domain, topicPath(domain), []topicRoute{
+		{"GET", "/subscriptions", find, h.listSubscriptions},
+		{"PUT", one, consume, h.createSubscription},
+		{"DELETE", one, consume, h.deleteSubscription},
+		{"POST", one + "/resetcursor", consume, h.resetCursor},
+		{"POST", one + "/resetcursor/{timestamp}", consume, h.resetCursorToTime},
+		{"POST", one + "/skip/{count}", consume, h.skip},
+		{"POST", one + "/skip_all", consume, h.skipAll},
+		{"POST", one + "/expireMessages/{seconds}", consume, h.expire},
+		{"POST", "/all_subscription/expireMessages/{seconds}", administer, h.expireAll},
+		{"GET", one + "/position/{position}", consume, h.peek},
+		{"GET", "/ledger/{ledger}/entry/{entry}", consume, h.getEntry},
+		{"GET", "/lastMessageId", find, h.lastMessageID},
+		{"GET", "/messageid/{timestamp}", find, h.messageIDAt},
+	})
 }
 
 // subscription returns the name in the path. Clients escape it twice: once for the path, once for Pulsar, which decodes it again.
@@ -202,12 +195,8 @@ func (h *handler) skip(c *call, name topicname.Name) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	partitions, _, err := h.Topics.PartitionedMetadata(c.Context(), name)
-	if err != nil {
+	if err := h.unpartitioned(c.Context(), name, "Skip messages on"); err != nil {
 		return nil, err
-	}
-	if partitions > 0 {
-		return nil, &refusal{http.StatusMethodNotAllowed, "Skip messages on a partitioned topic is not allowed"}
 	}
 	return h.onSubscription(c, name, func(ctx context.Context, one topicname.Name, subscription string) error {
 		return h.Topics.SkipMessages(ctx, one, subscription, int(min(count, 1<<31-1)))

@@ -68,15 +68,24 @@ func inTopic(domain string, wanted right, answer func(*call, topicname.Name) (an
 	}
 }
 
+// topicRoute is a call on the topic in the path.
+type topicRoute struct {
+	method, below string // what follows the path of the topic
+	wanted        right
+	answer        func(*call, topicname.Name) (any, error)
+}
+
+func (h *handler) routeInTopic(domain, path string, routes []topicRoute) {
+	for _, r := range routes {
+		h.route(r.method+" "+path+r.below, inTopic(domain, r.wanted, r.answer))
+	}
+}
+
 func (h *handler) routeTopics(domain string) {
-	path, namespace := topicPath(domain), "/admin/v2/"+domain+"/{tenant}/{namespace}"
+	namespace := "/admin/v2/" + domain + "/{tenant}/{namespace}"
 	h.route("GET "+namespace, h.listDomain(domain))
 	h.route("GET "+namespace+"/partitioned", h.listPartitioned(domain))
-	for _, one := range []struct {
-		method, below string
-		wanted        right
-		answer        func(*call, topicname.Name) (any, error)
-	}{
+	h.routeInTopic(domain, topicPath(domain), []topicRoute{
 		{"PUT", "", administer, h.createTopic},
 		{"DELETE", "", administer, h.removeTopic},
 		{"PUT", "/partitions", administer, h.createPartitions},
@@ -94,9 +103,16 @@ func (h *handler) routeTopics(domain string) {
 		{"GET", "/stats", find, h.getStats},
 		{"GET", "/partitioned-stats", find, h.getPartitionedStats},
 		{"GET", "/internalStats", find, h.getInternalStats},
-	} {
-		h.route(one.method+" "+path+one.below, inTopic(domain, one.wanted, one.answer))
+	})
+}
+
+// unpartitioned refuses what Pulsar does not do with all partitions at once.
+func (h *handler) unpartitioned(ctx context.Context, name topicname.Name, what string) error {
+	partitions, _, err := h.Topics.PartitionedMetadata(ctx, name)
+	if err == nil && partitions > 0 {
+		err = &refusal{http.StatusMethodNotAllowed, what + " a partitioned topic is not allowed"}
 	}
+	return err
 }
 
 func (h *handler) listDomain(domain string) func(*call) (any, error) {
@@ -287,12 +303,8 @@ func shownID(name topicname.Name, id *pulsarproto.MessageIdData) messageID {
 func (h *handler) terminate(c *call, name topicname.Name) (any, error) {
 	ctx, cancel := c.within()
 	defer cancel()
-	partitions, _, err := h.Topics.PartitionedMetadata(ctx, name)
-	if err != nil {
+	if err := h.unpartitioned(ctx, name, "Termination of"); err != nil {
 		return nil, err
-	}
-	if partitions > 0 {
-		return nil, &refusal{http.StatusMethodNotAllowed, "Termination of a partitioned topic is not allowed"}
 	}
 	last, err := h.Topics.Terminate(ctx, name)
 	if err != nil {
