@@ -15,8 +15,7 @@ import (
 // no placeholder.
 func TestReadCompactedWithOfficialReader(t *testing.T) {
 	s := start(t, load(t, "advertisedAddress=127.0.0.1"))
-	client := officialClient(t, s.ServiceURL())
-	defer client.Close()
+	client := officialClient(t, s)
 	for _, compression := range []pulsar.CompressionType{pulsar.NoCompression, pulsar.LZ4, pulsar.ZLib, pulsar.ZSTD, pulsar.SNAPPY} {
 		topic := fmt.Sprint("persistent://public/default/compacted-", compression)
 		producer, err := client.CreateProducer(pulsar.ProducerOptions{

@@ -16,11 +16,7 @@ func TestEndOnPartitionFollowsTheCoordinator(t *testing.T) {
 	s := start(t, load(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := dialTC(ctx, t, s)
 	const topic = "persistent://public/default/checked"
 	end := func(id txn.ID, action txn.Action) pulsarproto.ServerError {
 		name, wire, mark := topic, pulsarproto.TxnAction(action), uint64(0)

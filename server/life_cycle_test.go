@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +32,7 @@ func TestSendsBehindClose(t *testing.T) {
 			s := start(t, load(t))
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			client, other := dial(t, ctx, s), dial(t, ctx, s)
+			client, other := dial(ctx, t, s), dial(ctx, t, s)
 			producer, err := client.Produce(ctx, name.String())
 			if err != nil {
 				t.Fatal(err)
@@ -68,16 +67,6 @@ func TestSendsBehindClose(t *testing.T) {
 			}
 		})
 	}
-}
-
-func dial(t *testing.T, ctx context.Context, s *Server) *wiretopic.Client {
-	t.Helper()
-	client, err := wiretopic.DialTC(ctx, strings.TrimPrefix(s.ServiceURL(), "pulsar://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() }) // its fate does not matter any more
-	return client
 }
 
 // receipts gathers what was answered with success.

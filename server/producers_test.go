@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
 )
 
 // TestProducersOfTheOfficialClient: exclusive producers wait for each other, and what is sent again under the same name is stored
@@ -17,14 +15,6 @@ func TestProducersOfTheOfficialClient(t *testing.T) {
 	s := start(t, load(t, "brokerDeduplicationEnabled=true"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	connect := func() pulsar.Client {
-		client, err := pulsar.NewClient(pulsar.ClientOptions{URL: s.ServiceURL(), Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(client.Close)
-		return client
-	}
 	options := func(mode pulsar.ProducerAccessMode) pulsar.ProducerOptions {
 		return pulsar.ProducerOptions{Topic: "t", Name: "p", ProducerAccessMode: mode, DisableBatching: true}
 	}
@@ -36,13 +26,13 @@ func TestProducersOfTheOfficialClient(t *testing.T) {
 			}
 		}
 	}
-	first := connect()
+	first := officialClient(t, s)
 	holder, err := first.CreateProducer(options(pulsar.ProducerAccessModeExclusive))
 	if err != nil {
 		t.Fatal(err)
 	}
 	send(holder, 1, 2, 3)
-	second := connect()
+	second := officialClient(t, s)
 	other := options(pulsar.ProducerAccessModeExclusive)
 	other.Name = "q"
 	if _, err := second.CreateProducer(other); err == nil || !strings.Contains(err.Error(), "ProducerFenced") {

@@ -14,22 +14,12 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	pulsaradmin "github.com/apache/pulsar-client-go/pulsaradmin/pkg/admin"
-	"github.com/apache/pulsar-client-go/pulsaradmin/pkg/admin/config"
 	"github.com/apache/pulsar-client-go/pulsaradmin/pkg/rest"
 	"github.com/apache/pulsar-client-go/pulsaradmin/pkg/utils"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
-
-func adminClient(t *testing.T, s *Server) pulsaradmin.Client {
-	t.Helper()
-	client, err := pulsaradmin.New(&config.Config{WebServiceURL: s.WebURL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
 
 // status wants an answer with a status of the stock admin client's.
 func status(t *testing.T, what string, err error, want int) {
@@ -92,11 +82,7 @@ func TestAdminClientTopics(t *testing.T) {
 	status(t, "create again", topics.Create(*name, 0), http.StatusConflict)
 	status(t, "subscribe", subscriptions.Create(*name, "a/b c", utils.Earliest), 0)
 	status(t, "subscribe again", subscriptions.Create(*name, "a/b c", utils.Earliest), http.StatusConflict)
-	pulsarClient, err := pulsar.NewClient(pulsar.ClientOptions{URL: s.ServiceURL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pulsarClient.Close()
+	pulsarClient := officialClient(t, s)
 	producer, err := pulsarClient.CreateProducer(pulsar.ProducerOptions{Topic: name.String(), DisableBatching: true})
 	if err != nil {
 		t.Fatal(err)
@@ -153,11 +139,7 @@ func TestAdminNonPersistent(t *testing.T) {
 	client := adminClient(t, s)
 	name, _ := utils.GetTopicName("non-persistent://public/default/np")
 	status(t, "create", client.Topics().Create(*name, 0), http.StatusPreconditionFailed)
-	pulsarClient, err := pulsar.NewClient(pulsar.ClientOptions{URL: s.ServiceURL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pulsarClient.Close()
+	pulsarClient := officialClient(t, s)
 	producer, err := pulsarClient.CreateProducer(pulsar.ProducerOptions{Topic: name.String()})
 	if err != nil {
 		t.Fatal(err)
@@ -199,11 +181,7 @@ func TestAdminTransactions(t *testing.T) {
 	s := start(t, load(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := dialTC(ctx, t, s)
 	id, err := client.Begin(ctx, 0, 60_000, "")
 	if err != nil {
 		t.Fatal(err)

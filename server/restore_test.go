@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
-	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -27,11 +26,7 @@ func begin(t *testing.T, options Options, n int) txn.ID {
 	defer stop(t, s)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := dialTC(ctx, t, s)
 	var id txn.ID
 	for range n {
 		if id, err = client.Begin(ctx, 0, 60_000, ""); err != nil {

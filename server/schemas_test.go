@@ -27,16 +27,6 @@ const (
 	widerSchema  = `{"type":"record","name":"person","fields":[{"name":"name","type":"string"},{"name":"age","type":"int","default":0}]}`
 )
 
-func dialGo(t *testing.T, s *Server) pulsar.Client {
-	t.Helper()
-	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: s.ServiceURL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return client
-}
-
 // The stock Go client on topics of both domains: values come back by the version that their producer had, over a restart of the
 // server too; a schema that does not fit is refused, and without a version nothing is decoded with a wrong one.
 func TestSchemasOfClients(t *testing.T) {
@@ -46,7 +36,7 @@ func TestSchemasOfClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := dialGo(t, s)
+		client := officialClient(t, s)
 		consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "s", Schema: pulsar.NewJSONSchema(personSchema, nil)})
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +156,7 @@ func TestWatchTopics(t *testing.T) {
 		}
 	}
 	const w1, p0, p1 = "persistent://public/default/w1", "persistent://public/default/wp-partition-0", "persistent://public/default/wp-partition-1"
-	producers := dialGo(t, s)
+	producers := officialClient(t, s)
 	for _, topic := range []string{"w1", "other"} {
 		if _, err := producers.CreateProducer(pulsar.ProducerOptions{Topic: topic}); err != nil {
 			t.Fatal(err)

@@ -141,10 +141,7 @@ func TestRestartInOneProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := dialTC(ctx, t, s)
 		id, err := client.Begin(ctx, 0, 60_000, "")
 		if err != nil {
 			t.Fatal(err)

@@ -153,19 +153,7 @@ func sendOrAgain(ctx context.Context, t *testing.T, client *wiretopic.Client, p 
 
 func produce(ctx context.Context, t *testing.T, s *Server) (*wiretopic.Client, *wiretopic.Producer) {
 	t.Helper()
-	address, err := wireclient.Address(s.ServiceURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := wiretopic.DialTC(ctx, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	client := dial(ctx, t, s)
 	producer, err := client.Produce(ctx, "topic")
 	if err != nil {
 		t.Fatal(err)

@@ -56,11 +56,7 @@ func TestFC12StopWithAStuckParticipant(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
+			client := dialTC(ctx, t, s)
 			id, err := client.Begin(ctx, 0, 60_000, "")
 			if err != nil {
 				t.Fatal(err)

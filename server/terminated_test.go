@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
@@ -24,21 +21,6 @@ import (
 )
 
 const terminatedTopic = "persistent://pulsar/system/__terminated_txn_state_0"
-
-// freePort returns a port that a server can be restarted on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
 
 // ends is transactions of named clients that have ended.
 type ends struct {
@@ -64,15 +46,6 @@ func (e ends) end(name string, action txn.Action) txn.ID {
 		e.t.Fatal(err)
 	}
 	return id
-}
-
-func officialClient(t *testing.T, url string) pulsar.Client {
-	t.Helper()
-	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: url, Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client // to be closed before the server stops: its Close waits for reconnects
 }
 
 // shown is one message as text: name, then the outcomes, newest first; no outcomes: a tombstone.
@@ -114,8 +87,7 @@ func TestTerminatedTopicWithOfficialReader(t *testing.T) {
 	e := ends{t, s.ServiceURL()}
 	a1, b1, a2 := e.end("a", txn.Commit), e.end("b", txn.Abort), e.end("a", txn.Abort)
 
-	client := officialClient(t, s.ServiceURL())
-	defer client.Close()
+	client := officialClient(t, s)
 	reader, err := client.CreateReader(pulsar.ReaderOptions{
 		Topic: terminatedTopic, StartMessageID: pulsar.EarliestMessageID(), ReadCompacted: true,
 	})
@@ -162,8 +134,7 @@ func TestTerminatedTopicWithOfficialReader(t *testing.T) {
 func TestTerminatedTopicWithOfficialConsumer(t *testing.T) {
 	s := start(t, load(t, "advertisedAddress=127.0.0.1"))
 	e := ends{t, s.ServiceURL()}
-	client := officialClient(t, s.ServiceURL())
-	defer client.Close()
+	client := officialClient(t, s)
 	subscribe := func() pulsar.Consumer {
 		consumer, err := client.Subscribe(pulsar.ConsumerOptions{
 			Topic: terminatedTopic, SubscriptionName: "s", Type: pulsar.Exclusive, ReadCompacted: true,
@@ -207,8 +178,7 @@ func TestTerminatedTopicFollowsForgetting(t *testing.T) {
 	s := start(t, load(t, "advertisedAddress=127.0.0.1", "transactionMetaPersistMaxPerCoordinator=2", "transactionMetaPersistCount=1",
 		"transactionMetaPersistMinTimeInSecond=0"))
 	e := ends{t, s.ServiceURL()}
-	client := officialClient(t, s.ServiceURL())
-	defer client.Close()
+	client := officialClient(t, s)
 	reader, err := client.CreateReader(pulsar.ReaderOptions{
 		Topic: terminatedTopic, StartMessageID: pulsar.LatestMessageID(), ReadCompacted: true,
 	})
