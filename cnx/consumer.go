@@ -53,6 +53,5 @@ type ConsumerClient interface {
 	// so itself; the connection forgets it, and messages that come later go nowhere.
 	Disconnect()
 	Alive(ctx context.Context) bool
-	CnxID() uint64
 	Peer() Peer
 }

@@ -157,7 +157,7 @@ func TestExpiredAtOnce(t *testing.T) {
 		gone.network.Close()
 		synctest.Wait()
 		time.Sleep(time.Hour)
-		if b.Connections() != 0 {
+		if b.connections() != 0 {
 			t.Error("a connection is left")
 		}
 	})

@@ -127,7 +127,7 @@ func TestFC29OtherProtocols(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if got, want := b.Connections(), len(stalled)+1; got != want {
+		if got, want := b.connections(), len(stalled)+1; got != want {
 			t.Errorf("%d connections are open, want the %d stalled ones and the healthy one", got, want-1)
 		}
 		time.Sleep(30 * time.Second)

@@ -282,8 +282,5 @@ func (c *consumer) disconnect() Consumer {
 // Alive implements ConsumerClient.
 func (c *consumer) Alive(ctx context.Context) bool { return c.session.alive(ctx) }
 
-// CnxID implements ConsumerClient.
-func (c *consumer) CnxID() uint64 { return c.session.id }
-
 // Peer implements ConsumerClient.
 func (c *consumer) Peer() Peer { return c.session.peer() }

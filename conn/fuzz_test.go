@@ -55,7 +55,7 @@ func FuzzSession(f *testing.F) {
 		}
 		b.ServeConn(&stream{bytes.NewReader(input)})
 		b.goroutines.Wait()
-		if b.lastClosed() == "" || b.Connections() != 0 {
+		if b.lastClosed() == "" || b.connections() != 0 {
 			t.Error("the session has not ended")
 		}
 		for i, p := range b.topics.producers {

@@ -34,7 +34,7 @@ func TestListingsAreBounded(t *testing.T) {
 		}
 		peers[4].network.Close()
 		synctest.Wait()
-		if got := b.Connections(); got != 5 {
+		if got := b.connections(); got != 5 {
 			t.Errorf("%d connections: one whose lists wait does not end", got)
 		}
 		close(release)

@@ -30,6 +30,13 @@ type bench struct {
 	failed []pulsarproto.ServerError
 }
 
+// connections returns the number of open connections.
+func (b *bench) connections() int {
+	b.Server.mu.Lock()
+	defer b.Server.mu.Unlock()
+	return len(b.sessions)
+}
+
 // newBench returns a server that is closed at the end of the test. Defaults of options are as in production, except for
 // the log, which is off.
 func newBench(t testing.TB, options Options) *bench {

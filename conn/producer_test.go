@@ -187,7 +187,7 @@ func TestProduceSlowly(t *testing.T) {
 			synctest.Wait()
 			p.network.Close()
 			synctest.Wait()
-			if got := b.Connections(); got != 0 {
+			if got := b.connections(); got != 0 {
 				t.Errorf("%d connections", got)
 			}
 		})

@@ -156,13 +156,6 @@ func (s *Server) stopEach(stop func(*session)) error {
 	return errors.Join(errs...)
 }
 
-// Connections returns the number of open connections.
-func (s *Server) Connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.sessions)
-}
-
 func (s *Server) addListener(listener net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

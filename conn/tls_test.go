@@ -132,8 +132,8 @@ func TestTLSBadInput(t *testing.T) {
 				if all := b.badInputs(); len(all) > 0 {
 					bad = all[0]
 				}
-				if b.lastClosed() != test.reason || bad != test.bad || b.Connections() != 0 {
-					t.Errorf("closed for %q and %q, %d connections left", b.lastClosed(), bad, b.Connections())
+				if b.lastClosed() != test.reason || bad != test.bad || b.connections() != 0 {
+					t.Errorf("closed for %q and %q, %d connections left", b.lastClosed(), bad, b.connections())
 				}
 			})
 		})

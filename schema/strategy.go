@@ -18,11 +18,6 @@ const (
 	FullTransitive     Strategy = "FULL_TRANSITIVE"
 )
 
-// Strategies are all of them, as broker.conf and HTTP spell them.
-var Strategies = []Strategy{
-	Undefined, AlwaysIncompatible, AlwaysCompatible, Backward, Forward, Full, BackwardTransitive, ForwardTransitive, FullTransitive,
-}
-
 // Transitive reports whether all schemas of the topic count, not the last one alone.
 func (s Strategy) Transitive() bool {
 	return s == BackwardTransitive || s == ForwardTransitive || s == FullTransitive

@@ -37,7 +37,6 @@ type Topics struct {
 type Options struct {
 	// Coordinators is how many there are.
 	Coordinators uint64
-	Authorize    bool
 	// MaxValueBytes bounds the value of one message (P-21).
 	MaxValueBytes int
 }

@@ -184,7 +184,6 @@ func (p *peer) Message(d cnx.Delivery) {
 func (p *peer) Full() bool                   { return false }
 func (p *peer) Disconnect()                  { p.once.Do(func() { close(p.disconnected) }) }
 func (p *peer) Alive(context.Context) bool   { return true }
-func (p *peer) CnxID() uint64                { return 1 }
 func (p *peer) ReachedEndOfTopic()           {}
 func (p *peer) Peer() cnx.Peer               { return cnx.Peer{} }
 func (p *peer) ActiveConsumerChange(is bool) { p.mu.Lock(); p.active = is; p.mu.Unlock() }

@@ -141,7 +141,6 @@ func (p *testProducer) send(msg cnx.Send) ledger.Position {
 type testConsumer struct {
 	cnx.Consumer
 	t            *testing.T
-	cnxID        uint64
 	dead         bool
 	messages     chan cnx.Delivery
 	active       chan bool
@@ -167,7 +166,6 @@ func (c *testConsumer) setFull(full bool) {
 func (c *testConsumer) ActiveConsumerChange(active bool) { c.active <- active }
 func (c *testConsumer) Disconnect()                      { c.once.Do(func() { close(c.disconnected) }) }
 func (c *testConsumer) Alive(context.Context) bool       { return !c.dead }
-func (c *testConsumer) CnxID() uint64                    { return c.cnxID }
 func (c *testConsumer) Peer() cnx.Peer                   { return cnx.Peer{} }
 func (c *testConsumer) ReachedEndOfTopic()               { c.ends <- struct{}{} }
 
@@ -199,7 +197,7 @@ func (w *world) trySubscribe(name, subscription string, options ...subscribeOpti
 	w.t.Helper()
 	cnxIDs++
 	c := &testConsumer{
-		t: w.t, cnxID: cnxIDs, messages: make(chan cnx.Delivery, 100000), active: make(chan bool, 100), ends: make(chan struct{}, 100), disconnected: make(chan struct{}),
+		t: w.t, messages: make(chan cnx.Delivery, 100000), active: make(chan bool, 100), ends: make(chan struct{}, 100), disconnected: make(chan struct{}),
 	}
 	cmd := &pulsarproto.CommandSubscribe{Topic: &name, Subscription: &subscription, SubType: ptr(pulsarproto.CommandSubscribe_Exclusive), ConsumerId: ptr(cnxIDs)}
 	for _, o := range options {
