@@ -5,10 +5,11 @@
 // are the same in both passes. Memory follows the live keys, not the entries: a tombstone takes its key out of memory.
 //
 // A batch is kept as one entry with its position, as long as one of its messages stays; those that go leave a placeholder
-// (compacted_out), so that batch indexes do not move, unless that makes a large payload larger. What cannot be looked into, an encrypted batch or one that does not
-// decode, is kept whole. Chunks of one message stay or go together, and stay while their last one has not come.
+// (compacted_out), so that batch indexes do not move, unless that makes a large payload larger. What cannot be looked into, an
+// encrypted batch or one that does not decode, is kept whole. Chunks of one message stay or go together, and stay while their last
+// one has not come.
 //
-// Source: PhasedStrategicCompactor and TwoPhaseCompactor, RawBatchConverter; minimal-broker.md section 15.
+// Source: PhasedStrategicCompactor and TwoPhaseCompactor, RawBatchConverter.
 //
 // The stored form of kept entries is a block (EncodeBlock): version byte 1, then per entry, all numbers big endian: ledger and
 // entry id, 8 bytes each; length of the entry's own block, 4 bytes; that block, as package topic/ledger writes it; number of

@@ -145,7 +145,7 @@ func TestGetTopicsOfNamespace(t *testing.T) {
 	})
 }
 
-// A list is filtered by a pattern that is matched here, and left out where the client has it already: minimal-broker section 13.
+// A list is filtered by a pattern that is matched here, and left out where the client has it already.
 func TestGetTopicsOfNamespaceByPattern(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{})

@@ -195,7 +195,7 @@ func TestProduceSlowly(t *testing.T) {
 }
 
 // A producer that waits to become exclusive gets two answers with one request id, both with last_sequence_id; the request does
-// not count while it waits, and the second answer may be a refusal. Source: minimal-broker.md 4.
+// not count while it waits, and the second answer may be a refusal.
 func TestProduceInTwoAnswers(t *testing.T) {
 	waiting := func(t *testing.T, b *bench) (p *peer, ready chan error) {
 		ready = make(chan error, 1)

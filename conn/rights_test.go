@@ -247,7 +247,7 @@ func (b *bench) peerOf(t *testing.T, role string) *peer {
 }
 
 // A role never reads, acks, ends or sees what it has no right to: for each command that there is and each role, whoever lacks
-// the right is refused before any service is asked, with the same words whatever exists; participants.md section 6.
+// the right is refused before any service is asked, with the same words whatever exists.
 func TestRights(t *testing.T) {
 	all := rules()
 	for number, name := range pulsarproto.BaseCommand_Type_name {

@@ -48,7 +48,7 @@ func getSchemaCommand(requestID uint64, topic string, version []byte) *pulsarpro
 	}
 }
 
-// GET_SCHEMA fails in its own answer, with a text: minimal-broker section 12.
+// GET_SCHEMA fails in its own answer, with a text.
 func TestGetSchema(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newBench(t, Options{}).connectedPeer(t)

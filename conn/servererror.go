@@ -14,7 +14,7 @@ import (
 // serverErrors says which code an error is answered with. The first match counts. A *cnx.Refusal carries
 // its code itself.
 //
-// Source: BrokerServiceException.getClientErrorCode; spec of the txn errors beside them.
+// Source: BrokerServiceException.getClientErrorCode; TransactionCoordinatorException and TransactionConflictException for the errors of package txn.
 var serverErrors = []struct {
 	matches func(error) bool
 	code    pulsarproto.ServerError

@@ -133,7 +133,7 @@ func (p *peer) wantUpdate(watcherID uint64, added, deleted []string, list ...str
 	}
 }
 
-// minimal-broker.md section 13: the matching topics first, then what changes, with the hash of the list behind it.
+// A watcher is told the matching topics first, then what changes, with the hash of the list behind it.
 func TestWatchTopicList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newWatchedBench(t, Options{}, full("a"), full("b"), full("other"))

@@ -92,7 +92,7 @@ func (q *queuedProducer) want(epoch uint64) {
 	}
 }
 
-// TestAccessModes goes through the table of minimal-broker.md 4.
+// TestAccessModes goes through what each mode does beside each other.
 func TestAccessModes(t *testing.T) {
 	w := newWorld(t)
 	p := w.produceIn(sharedMode, -1, 99) // the epoch of a Shared producer is ignored

@@ -22,7 +22,7 @@ const (
 	cumulative = pulsarproto.CommandAck_Cumulative
 )
 
-// TestTransactionalAckRules walks the tables of participants.md 4.2 and of observed-pulsar-4.0.7.md 9 on a whole topic: every
+// TestTransactionalAckRules walks the rules of transactional acknowledgements on a whole topic: every
 // refusal has a text, because clients take an answer without one for success, and leaves nothing behind, over a reload too.
 func TestTransactionalAckRules(t *testing.T) {
 	type command = func(at []ledger.Position) *pulsarproto.CommandAck

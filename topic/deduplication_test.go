@@ -65,7 +65,7 @@ func chunk(sequence uint64, number, of int32, payload string) cnx.Send {
 	return msg
 }
 
-// TestDeduplication: what is stored already gets the receipt -1:-1, before and behind a restart (participants.md 8).
+// TestDeduplication: what is stored already gets the receipt -1:-1, before and behind a restart.
 func TestDeduplication(t *testing.T) {
 	w := newWorld(t, deduplicating)
 	p := w.produceAs("a", "p")

@@ -181,7 +181,7 @@ func TestPartitionedDeletionSurvivesCrash(t *testing.T) {
 }
 
 // TestSubscriptionDeletionSurvivesCrash: a subscription goes with its pending acknowledgements or stays with them, and the
-// transaction ends either way (minimal-broker.md 11).
+// transaction ends either way.
 func TestSubscriptionDeletionSurvivesCrash(t *testing.T) {
 	var id txn.ID
 	crashEverywhere(t, func(w *world) {

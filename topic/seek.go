@@ -48,7 +48,7 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 	})
 }
 
-// disconnectAll takes all consumers away before a seek: no message may follow (minimal-broker.md 9). A subscription that ends
+// disconnectAll takes all consumers away before a seek: no message may follow. A subscription that ends
 // with its consumers stays for a while, because they come again; if they come before the seek is done, they wait.
 func (s *subscription) disconnectAll() {
 	s.seeking = true

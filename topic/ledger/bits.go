@@ -30,7 +30,7 @@ func (b Bits) cut(size int) Bits {
 // AckedBits reads the ack_set of an acknowledgement: words of 64 bits, bit 1 = not acknowledged. Words that are missing are
 // zero, because clients cut zero words off the end. The result is what the request acknowledges.
 //
-// Source: java.util.BitSet.toLongArray, which fills ack_set; participants.md 4.4.
+// Source: java.util.BitSet.toLongArray, which fills ack_set.
 func AckedBits(ackSet []int64, size int) Bits {
 	b := make(Bits, words(size))
 	for i := range b {

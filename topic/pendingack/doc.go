@@ -9,7 +9,8 @@
 // cursor, an abort gives it back. What is acknowledged outside transactions meanwhile is done in the cursor and stays so,
 // whatever the transaction does.
 //
-// Source of the conflict rules: participants.md 4.2 and the observations of a 4.0.7 broker.
+// Source of the conflict rules: PendingAckHandleImpl.individualAcknowledgeMessage and cumulativeAcknowledgeMessage, and what a broker
+// of version 4.0.7 does.
 //
 // # Stored form
 //

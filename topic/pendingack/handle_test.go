@@ -22,7 +22,7 @@ func bits(e uint64, acked uint64) Hold {
 	return Hold{Position: at(e), Size: 4, Acked: ledger.Bits{acked}}
 }
 
-// TestIndividualConflicts walks the table of participants.md 4.2.
+// TestIndividualConflicts has what may be acknowledged or held already, and what comes.
 func TestIndividualConflicts(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -79,7 +79,7 @@ func TestIndividualConflicts(t *testing.T) {
 	}
 }
 
-// TestCumulativeConflicts walks the second table of participants.md 4.2.
+// TestCumulativeConflicts does the same for cumulative ones.
 func TestCumulativeConflicts(t *testing.T) {
 	cases := []struct {
 		name string
