@@ -27,15 +27,9 @@ const javaClient = "Pulsar-Java"
 
 // consumer is the connection's end of a consumer.
 type consumer struct {
-	session *session
-	id      uint64
-	right   right              // nil: rights are not checked
-	cancel  context.CancelFunc // of the attaching
-	settled chan struct{}      // closed when the attaching has succeeded or failed
-	cost    int                // of session.attachedBytes
+	attachment
 
 	// Guarded by session.mu.
-	state attachment
 	topic Consumer // nil unless the attaching succeeded
 
 	// Guarded by outbox.mu.
@@ -77,22 +71,17 @@ func (r request) addConsumer(cmd *pulsarproto.CommandSubscribe, right right) *co
 		}
 		return nil
 	}
-	if err := r.takeAttachment(cost); err != nil {
+	a, err := r.attach(id, right, cost, func() { delete(r.consumers, id) })
+	if err != nil {
 		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
 		return nil
 	}
-	c := &consumer{session: r.session, id: id, right: right, settled: make(chan struct{}), cost: cost}
+	c := &consumer{attachment: a}
 	if r.consumers == nil {
 		r.consumers = make(map[uint64]*consumer)
 	}
 	r.consumers[id] = c
 	return c
-}
-
-// removeConsumer makes the id of c free again; mu is held.
-func (s *session) removeConsumer(c *consumer) {
-	delete(s.consumers, c.id)
-	s.attachedBytes -= c.cost
 }
 
 // attachConsumer asks the topic and answers the request.
@@ -103,7 +92,7 @@ func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname
 	if err == nil {
 		err = r.consumerAttached(cmd.GetRequestId(), c, topic)
 	} else {
-		r.forgetConsumer(c)
+		c.forget()
 	}
 	if err != nil {
 		r.out.detachConsumer(c)
@@ -130,7 +119,7 @@ func (r request) consumerAttached(requestID uint64, c *consumer, topic Consumer)
 	case detaching:
 		c.topic = topic
 	case lost:
-		r.removeConsumer(c)
+		c.remove()
 	}
 	r.mu.Unlock()
 	switch state {
@@ -142,25 +131,13 @@ func (r request) consumerAttached(requestID uint64, c *consumer, topic Consumer)
 	return notReady("Consumer", state)
 }
 
-// forgetConsumer makes the id of a consumer that could not be attached free again.
-func (s *session) forgetConsumer(c *consumer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.state != detaching {
-		s.removeConsumer(c)
-	}
-}
-
 // closeConsumer detaches a consumer for its client and answers when it is detached. An unknown one is detached already.
 //
 // Source: PulsarApi.proto CommandCloseConsumer; ServerCnx.handleCloseConsumer.
 func (r request) closeConsumer(cmd *pulsarproto.CommandCloseConsumer) {
 	r.mu.Lock()
 	c := r.consumers[cmd.GetConsumerId()]
-	first := c != nil && c.state != detaching
-	if first {
-		c.state = detaching
-	}
+	first := c != nil && c.leave()
 	r.mu.Unlock()
 	if c == nil {
 		r.succeed(cmd.GetRequestId())
@@ -186,7 +163,7 @@ func (s *session) detachConsumer(c *consumer) {
 		topic.Close()
 	}
 	s.mu.Lock()
-	s.removeConsumer(c)
+	c.remove()
 	s.mu.Unlock()
 }
 
@@ -271,7 +248,7 @@ func (c *consumer) disconnect() Consumer {
 		c.state = lost
 	case attached:
 		c.state = lost
-		s.removeConsumer(c)
+		c.remove()
 		s.out.detachConsumer(c)
 		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseConsumer(b, c.id) })
 		return c.topic

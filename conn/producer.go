@@ -6,34 +6,17 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
-// attachment is how far a producer or consumer has got.
-type attachment uint8
-
-const (
-	attaching attachment = iota
-	attached
-	detaching // by the client, or with the connection
-	lost      // disconnected by the topic
-)
-
 // producer is the connection's end of a producer.
 type producer struct {
-	session *session
+	attachment
 	request request // of the attaching, and its id
 	asked   uint64
-	id      uint64
-	right   right              // nil: rights are not checked
-	cancel  context.CancelFunc // of the attaching
-	settled chan struct{}      // closed when the attaching has succeeded or failed
-	cost    int                // of session.attachedBytes
 
 	// Guarded by session.mu.
-	state attachment
 	topic Producer // nil unless the attaching succeeded
 	info  ProducerInfo
 	// queued tells that the request has had its first answer: the producer waits to become exclusive.
@@ -78,34 +61,18 @@ func (r request) addProducer(cmd *pulsarproto.CommandProducer, right right) *pro
 		}
 		return nil
 	}
-	if err := r.takeAttachment(cost); err != nil {
+	a, err := r.attach(id, right, cost, func() { delete(r.producers, id) })
+	if err != nil {
 		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
 		return nil
 	}
-	p := &producer{session: r.session, request: r, asked: requestID, id: id, right: right, settled: make(chan struct{}), cost: cost}
+	p := &producer{attachment: a, request: r, asked: requestID}
 	if r.producers == nil {
 		r.producers = make(map[uint64]*producer)
 	}
 	r.producers[id] = p
 	delete(r.droppedProducers, id)
 	return p
-}
-
-// removeProducer makes the id of p free again; mu is held.
-func (s *session) removeProducer(p *producer) {
-	delete(s.producers, p.id)
-	s.attachedBytes -= p.cost
-}
-
-// notReady refuses a producer or consumer while another one of the same id is coming or going.
-//
-// Source: ServerCnx.handleProducer, "Producer is already present on the connection".
-func notReady(what string, state attachment) error {
-	text := what + " is already present on the connection and is being created"
-	if state != attaching {
-		text = what + " is already present on the connection and is being closed"
-	}
-	return cnx.Refuse(pulsarproto.ServerError_ServiceNotReady, text)
 }
 
 // attachProducer asks the topic and answers the request.
@@ -116,7 +83,7 @@ func (r request) attachProducer(ctx context.Context, p *producer, name topicname
 	if err == nil {
 		err = r.producerAttached(p, topic, info)
 	} else {
-		r.forgetProducer(p)
+		p.forget()
 	}
 	if err != nil {
 		r.out.detachProducer(p)
@@ -147,7 +114,7 @@ func (r request) producerAttached(p *producer, topic Producer, info ProducerInfo
 	case detaching:
 		p.topic = topic
 	case lost:
-		r.removeProducer(p)
+		p.remove()
 	}
 	r.mu.Unlock()
 	switch state {
@@ -157,15 +124,6 @@ func (r request) producerAttached(p *producer, topic Producer, info ProducerInfo
 		topic.Close()
 	}
 	return notReady("Producer", state)
-}
-
-// forgetProducer makes the id of a producer that could not be attached free again.
-func (s *session) forgetProducer(p *producer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.state != detaching {
-		s.removeProducer(p)
-	}
 }
 
 // failProducer answers the request of p with an ERROR frame. One that had its first answer is counted no more.
@@ -220,10 +178,7 @@ func producerSuccess(requestID uint64, info ProducerInfo) func([]byte) []byte {
 func (r request) closeProducer(cmd *pulsarproto.CommandCloseProducer) {
 	r.mu.Lock()
 	p := r.producers[cmd.GetProducerId()]
-	first := p != nil && p.state != detaching
-	if first {
-		p.state = detaching
-	}
+	first := p != nil && p.leave()
 	r.mu.Unlock()
 	if p == nil {
 		r.succeed(cmd.GetRequestId())
@@ -249,7 +204,7 @@ func (s *session) detachProducer(p *producer) {
 	}
 	s.out.detachProducer(p)
 	s.mu.Lock()
-	s.removeProducer(p)
+	p.remove()
 	s.mu.Unlock()
 }
 
@@ -287,7 +242,7 @@ func (p *producer) disconnect() Producer {
 		p.state = lost
 	case attached:
 		p.state = lost
-		s.removeProducer(p)
+		p.remove()
 		s.noteDropped(p.id)
 		s.out.detachProducer(p)
 		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseProducer(b, p.id) })

@@ -167,14 +167,12 @@ func (s *session) detachAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.producers {
-		if p.state != detaching {
-			p.state = detaching
+		if p.leave() {
 			s.requests.Go(func() { s.detachProducer(p) })
 		}
 	}
 	for _, c := range s.consumers {
-		if c.state != detaching {
-			c.state = detaching
+		if c.leave() {
 			s.requests.Go(func() { s.detachConsumer(c) })
 		}
 	}
