@@ -3,6 +3,7 @@ package conn
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
@@ -14,6 +15,8 @@ import (
 //
 // Source: ServerCnx.refreshAuthenticationCredentials, which asks only after the end and waits one more interval.
 type credentials struct {
+	end atomic.Int64 // of the credentials, Unix nanoseconds; 0: they have none. A timer may be late, so the reader looks, too
+
 	mu         sync.Mutex // guards everything below; session.mu and outbox.mu may be taken inside it
 	timer      *time.Timer
 	identity   cnx.Identity
@@ -41,13 +44,21 @@ func (s *session) planCredentials() {
 		c.timer.Stop()
 	}
 	if c.identity.Expires.IsZero() || c.ended {
+		c.end.Store(0)
 		return
 	}
+	c.end.Store(c.identity.Expires.UnixNano())
 	wait := time.Until(c.identity.Expires)
 	if c.renewable && !c.challenged && wait >= leastRenewal {
 		wait -= min(s.options.AuthRefresh, wait/2)
 	}
 	c.timer = time.AfterFunc(max(wait, 0), s.credentialsDue)
+}
+
+// expired reports whether the credentials have come to their end.
+func (c *credentials) expired() bool {
+	end := c.end.Load()
+	return end != 0 && time.Now().UnixNano() >= end
 }
 
 // credentialsDue challenges the client, or ends the connection.

@@ -162,3 +162,23 @@ func TestExpiredAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A timer that is late does not let commands in: the reader looks at the clock itself.
+func TestCommandBehindTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{Authenticator: shortLived{}, KeepAlive: -1})
+		p := b.passHolder(t, "token", "600", false)
+		b.Server.mu.Lock()
+		for s := range b.Server.sessions {
+			s.stopCredentials()
+		}
+		b.Server.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		p.send(newTxnCommand(1, 0))
+		p.wantClosed()
+		synctest.Wait()
+		if got := b.lastClosed(); got != ClosedExpiredLogin {
+			t.Errorf("closed for %q", got)
+		}
+	})
+}

@@ -20,6 +20,10 @@ func (s *session) dispatch(command *pulsarproto.BaseCommand, frame pulsarproto.F
 	if !s.connected.Load() {
 		return &inputError{BadBeforeConnect, fmt.Errorf("%s before CONNECT", kind)}
 	}
+	if s.credentials.expired() {
+		s.finish(ClosedExpiredLogin)
+		return errStopped
+	}
 	switch kind {
 	case pulsarproto.BaseCommand_PONG:
 		return nil
