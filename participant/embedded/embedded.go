@@ -1,4 +1,3 @@
-// Package embedded ends transactions on topics of the same process.
 package embedded
 
 import (

@@ -1,0 +1,2 @@
+// Package embedded ends transactions on topics of the same process.
+package embedded
