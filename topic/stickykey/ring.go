@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // Ring puts points of each member's name on a circle of hashes; a hash belongs to the next point. Members of the same name are
@@ -26,17 +27,33 @@ type point struct {
 // NewRing returns a ring without members, each of which gets pointsEach points.
 func NewRing(pointsEach int) *Ring { return &Ring{pointsEach: pointsEach} }
 
-// Add implements Selector.
+// Add implements Selector. It costs a step for each point that there is.
 func (r *Ring) Add(m Member, name string, _ []Range) error {
 	number := r.free(name)
-	for i := range r.pointsEach {
-		text := name + "\x00" + strconv.Itoa(number) + "\x00" + strconv.Itoa(i)
-		r.points = append(r.points, point{Hash([]byte(text)), name, number, m})
+	fresh := make([]point, r.pointsEach)
+	for i := range fresh {
+		fresh[i] = point{Hash([]byte(name + "\x00" + strconv.Itoa(number) + "\x00" + strconv.Itoa(i))), name, number, m}
 	}
-	slices.SortFunc(r.points, func(a, b point) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.name, b.name), cmp.Compare(a.member, b.member))
-	})
+	slices.SortFunc(fresh, point.compare)
+	old, next := len(r.points)-1, len(fresh)-1
+	r.points = append(r.points, fresh...)
+	for i := len(r.points) - 1; next >= 0; i-- {
+		if old >= 0 && r.points[old].compare(fresh[next]) > 0 {
+			r.points[i] = r.points[old]
+			old--
+		} else {
+			r.points[i] = fresh[next]
+			next--
+		}
+	}
 	return nil
+}
+
+func (p point) compare(q point) int {
+	if p.hash != q.hash {
+		return cmp.Compare(p.hash, q.hash)
+	}
+	return cmp.Or(strings.Compare(p.name, q.name), cmp.Compare(p.member, q.member))
 }
 
 // free returns the lowest number that no member of a name has.

@@ -144,3 +144,22 @@ func TestSelectorsMoveLittle(t *testing.T) {
 		}
 	})
 }
+
+// TestRingStaysInOrder: a member's points are put between those of the others, whatever comes and goes.
+func TestRingStaysInOrder(t *testing.T) {
+	r := NewRing(100)
+	for m := range Member(200) {
+		if err := r.Add(m, fmt.Sprint("c", m%150), nil); err != nil {
+			t.Fatal(err)
+		}
+		if m%3 == 0 {
+			r.Remove(m / 2)
+		}
+		if !slices.IsSortedFunc(r.points, point.compare) {
+			t.Fatalf("the points are out of order with member %d", m)
+		}
+	}
+	if len(r.points)%100 != 0 {
+		t.Errorf("%d points, want 100 for each member", len(r.points))
+	}
+}
