@@ -1,32 +1,19 @@
 package faults
 
 import (
-	"encoding/base64"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/internal/tokentest"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
-
-// tokenSecret signs the tokens of these tests.
-var tokenSecret = []byte(strings.Repeat("k", 32))
-
-func tokenOf(t *testing.T, role string, until time.Time) string {
-	t.Helper()
-	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": role, "exp": until.Unix()}).SignedString(tokenSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // newGuarded starts a server that knows roles by their tokens. The test itself is admin, the super user; alice, bob and
 // proxy, which speaks for others, may produce and consume.
@@ -35,9 +22,9 @@ func newGuarded(t *testing.T, set ...string) *fixture {
 	f := newStopped(t, binaries.Ordinary(t), append([]string{
 		"authenticationEnabled=true", "authorizationEnabled=true", "superUserRoles=admin", "proxyRoles=proxy",
 		"authenticationProviders=AuthenticationProviderToken", "authenticationRefreshCheckSeconds=1",
-		"tokenSecretKey=data:;base64," + base64.StdEncoding.EncodeToString(tokenSecret),
+		tokentest.Setting(),
 	}, set...)...)
-	f.token = tokenOf(t, "admin", time.Now().Add(time.Hour))
+	f.token = tokentest.Sign(t, "admin", time.Now().Add(time.Hour))
 	f.Start()
 	for _, role := range []string{"alice", "bob", "proxy"} {
 		f.mustRest(http.MethodPost, "namespaces/public/default/permissions/"+role, `["produce","consume"]`)
@@ -49,7 +36,7 @@ func newGuarded(t *testing.T, set ...string) *fixture {
 func (f *fixture) as(role, principal string) *wiretopic.Client {
 	f.Helper()
 	connect := &pulsarproto.CommandConnect{
-		AuthMethodName: proto.String("token"), AuthData: []byte(tokenOf(f.T, role, time.Now().Add(time.Hour))),
+		AuthMethodName: proto.String("token"), AuthData: []byte(tokentest.Sign(f.T, role, time.Now().Add(time.Hour))),
 	}
 	if principal != "" {
 		connect.OriginalPrincipal = &principal
@@ -147,7 +134,7 @@ const tokenTime = 5 * time.Second
 func newExpiring(f *fixture, refreshes bool) *expiring {
 	f.Helper()
 	e := &expiring{fixture: f, ends: time.Now().Add(tokenTime).Truncate(time.Second), challenges: make(chan struct{}, 100)}
-	connect := &pulsarproto.CommandConnect{AuthMethodName: proto.String("token"), AuthData: []byte(tokenOf(f.T, "alice", e.ends))}
+	connect := &pulsarproto.CommandConnect{AuthMethodName: proto.String("token"), AuthData: []byte(tokentest.Sign(f.T, "alice", e.ends))}
 	if refreshes {
 		connect.FeatureFlags = &pulsarproto.FeatureFlags{SupportsAuthRefresh: proto.Bool(true)}
 	}
@@ -228,13 +215,13 @@ func TestFC37CredentialsExpire(t *testing.T) {
 	}{
 		"without refresh": {false, func(*expiring) {}, false},
 		"valid answer": {true, func(e *expiring) {
-			e.respond(tokenOf(e.T, "alice", time.Now().Add(time.Hour)))
+			e.respond(tokentest.Sign(e.T, "alice", time.Now().Add(time.Hour)))
 		}, true},
 		"expired answer": {true, func(e *expiring) {
-			e.respond(tokenOf(e.T, "alice", time.Now().Add(-time.Hour)))
+			e.respond(tokentest.Sign(e.T, "alice", time.Now().Add(-time.Hour)))
 		}, false},
 		"answer of another role": {true, func(e *expiring) {
-			e.respond(tokenOf(e.T, "bob", time.Now().Add(time.Hour)))
+			e.respond(tokentest.Sign(e.T, "bob", time.Now().Add(time.Hour)))
 		}, false},
 		"no answer": {true, func(*expiring) {}, false},
 	} {

@@ -15,27 +15,15 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	pulsarlog "github.com/apache/pulsar-client-go/pulsar/log"
-	"github.com/golang-jwt/jwt/v5"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/tokentest"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/resources"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
-
-// tokenSecret signs the tokens of these tests.
-var tokenSecret = []byte(strings.Repeat("k", 32))
-
-func tokenOf(t *testing.T, role string, until time.Time) string {
-	t.Helper()
-	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": role, "exp": until.Unix()}).SignedString(tokenSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // fortress is a server with every way to authenticate. Role admin is the super user, and has the password 123456; writer may
 // produce and reader consume in public/default; the anonymous role is called anonymous and has no rights.
@@ -55,7 +43,7 @@ func newFortress(t *testing.T, set ...string) *fortress {
 		"tlsCertificateFilePath=" + f.files.Certificate, "tlsKeyFilePath=" + f.files.Key, "tlsTrustCertsFilePath=" + f.files.Trust,
 		"authenticationEnabled=true", "authorizationEnabled=true", "superUserRoles=admin", "anonymousUserRole=anonymous",
 		"authenticationProviders=AuthenticationProviderTls,AuthenticationProviderToken,AuthenticationProviderBasic",
-		"tokenSecretKey=data:;base64," + base64.StdEncoding.EncodeToString(tokenSecret),
+		tokentest.Setting(),
 		"basicAuthConf=data:;base64," + base64.StdEncoding.EncodeToString([]byte(htpasswd)),
 	}, set...)...))
 	err := f.resources.UpdateNamespace(t.Context(), "public/default", func(d resources.Document) error {
@@ -100,18 +88,18 @@ func TestWaysIn(t *testing.T) {
 		produce string // part of the error; empty: it works
 		consume string
 	}{
-		{"token of a writer", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokenOf(t, "writer", soon))}, false, "", denied},
-		{"token of a reader", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokenOf(t, "reader", soon))}, true, denied, ""},
-		{"token of the super user", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokenOf(t, "admin", soon))}, false, "", ""},
-		{"token of a stranger", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokenOf(t, "stranger", soon))}, false, denied, denied},
+		{"token of a writer", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokentest.Sign(t, "writer", soon))}, false, "", denied},
+		{"token of a reader", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokentest.Sign(t, "reader", soon))}, true, denied, ""},
+		{"token of the super user", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokentest.Sign(t, "admin", soon))}, false, "", ""},
+		{"token of a stranger", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokentest.Sign(t, "stranger", soon))}, false, denied, denied},
 		{"password", pulsar.ClientOptions{Authentication: byPassword("123456")}, false, "", ""},
 		{"password over TLS", pulsar.ClientOptions{Authentication: byPassword("123456")}, true, "", ""},
 		{"certificate of a writer", pulsar.ClientOptions{Authentication: byCertificate("writer")}, true, "", denied},
 		{"certificate of the super user", pulsar.ClientOptions{Authentication: byCertificate("admin")}, true, "", ""},
 		{"nobody", pulsar.ClientOptions{}, false, denied, denied},
 		{"nobody over TLS", pulsar.ClientOptions{}, true, denied, denied},
-		{"expired token", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokenOf(t, "admin", time.Now().Add(-time.Minute)))}, false, refused, refused},
-		{"forged token", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokenOf(t, "admin", soon)[:60] + ".e30.x")}, false, refused, refused},
+		{"expired token", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokentest.Sign(t, "admin", time.Now().Add(-time.Minute)))}, false, refused, refused},
+		{"forged token", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationToken(tokentest.Sign(t, "admin", soon)[:60] + ".e30.x")}, false, refused, refused},
 		{"wrong password", pulsar.ClientOptions{Authentication: byPassword("1234567")}, false, refused, refused},
 		{"certificate of another authority", pulsar.ClientOptions{Authentication: pulsar.NewAuthenticationTLS(foreignCertificate, foreignKey)}, true, refused, refused},
 	} {
@@ -154,7 +142,7 @@ func TestTransactionOverTLS(t *testing.T) {
 	}
 	client, err := pulsar.NewClient(pulsar.ClientOptions{
 		URL: f.ServiceURLTLS(), TLSTrustCertsFilePath: f.files.Trust, TLSValidateHostname: true, EnableTransaction: true,
-		Authentication: pulsar.NewAuthenticationToken(tokenOf(t, "writer", time.Now().Add(time.Hour))), Logger: pulsarlog.DefaultNopLogger(),
+		Authentication: pulsar.NewAuthenticationToken(tokentest.Sign(t, "writer", time.Now().Add(time.Hour))), Logger: pulsarlog.DefaultNopLogger(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +184,7 @@ func (f *fortress) rawPeer(t *testing.T, role string) *rawPeer {
 	p := &rawPeer{t, network, pulsarproto.NewFrameReader(bufio.NewReader(network), 5<<20)}
 	p.ask(&pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_CONNECT.Enum(), Connect: &pulsarproto.CommandConnect{
 		ClientVersion: proto.String("test"), ProtocolVersion: proto.Int32(21), AuthMethodName: proto.String("token"),
-		AuthData: []byte(tokenOf(t, role, time.Now().Add(time.Hour))),
+		AuthData: []byte(tokentest.Sign(t, role, time.Now().Add(time.Hour))),
 	}}, pulsarproto.BaseCommand_CONNECTED)
 	return p
 }
@@ -261,7 +249,7 @@ func TestExpiryOfConnection(t *testing.T) {
 	defer network.Close()
 	p := &rawPeer{t, network, pulsarproto.NewFrameReader(bufio.NewReader(network), 5<<20)}
 	p.ask(&pulsarproto.BaseCommand{Type: pulsarproto.BaseCommand_CONNECT.Enum(), Connect: &pulsarproto.CommandConnect{
-		ClientVersion: proto.String("test"), AuthMethodName: proto.String("token"), AuthData: []byte(tokenOf(t, "writer", time.Now().Add(2*time.Second))),
+		ClientVersion: proto.String("test"), AuthMethodName: proto.String("token"), AuthData: []byte(tokentest.Sign(t, "writer", time.Now().Add(2*time.Second))),
 	}}, pulsarproto.BaseCommand_CONNECTED)
 	if err := network.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -283,7 +271,7 @@ func TestOperatorsOnly(t *testing.T) {
 	byCertificate := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: f.authority.Pool(), Certificates: []tls.Certificate{pair}}}}
 	defer client.CloseIdleConnections()
 	defer byCertificate.CloseIdleConnections()
-	writer, expired := tokenOf(t, "writer", time.Now().Add(time.Hour)), tokenOf(t, "admin", time.Now().Add(-time.Hour))
+	writer, expired := tokentest.Sign(t, "writer", time.Now().Add(time.Hour)), tokentest.Sign(t, "admin", time.Now().Add(-time.Hour))
 	for _, test := range []struct {
 		client        *http.Client
 		path          string
@@ -386,7 +374,7 @@ func TestRevokedRight(t *testing.T) {
 // A role without rights gets nothing from Pulsar's admin REST. A transaction of others does not exist for it: 404.
 func TestStrangerAtAdmin(t *testing.T) {
 	f := newFortress(t)
-	token := tokenOf(t, "stranger", time.Now().Add(time.Hour))
+	token := tokentest.Sign(t, "stranger", time.Now().Add(time.Hour))
 	for _, call := range []string{
 		"GET /admin/v2/tenants", "GET /admin/v2/tenants/public", "PUT /admin/v2/tenants/x", "DELETE /admin/v2/tenants/public",
 		"GET /admin/v2/namespaces/public", "GET /admin/v2/namespaces/public/default", "GET /admin/v2/namespaces/public/none",

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"os"
@@ -12,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"github.com/rs/zerolog"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/conf"
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/tokentest"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/server"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -149,16 +148,14 @@ func TestListAndDescribe(t *testing.T) {
 
 // The commands work where the server demands a token, over TLS and in the clear, and say what is missing where it is.
 func TestCredentials(t *testing.T) {
-	secret := []byte(strings.Repeat("k", 32))
 	authority := certtest.NewAuthority(t)
 	files := certtest.Write(t, authority.Sign(t, "server", time.Now().Add(time.Hour), "localhost"), authority)
 	s := start(t, "brokerServicePortTls=0", "webServicePortTls=0", "tlsCertificateFilePath="+files.Certificate, "tlsKeyFilePath="+files.Key,
 		"authenticationEnabled=true", "authenticationProviders=AuthenticationProviderToken", "authorizationEnabled=true", "superUserRoles=admin",
-		"tokenSecretKey=data:;base64,"+base64.StdEncoding.EncodeToString(secret))
+		tokentest.Setting())
 	tokenFile := func(role string) string {
-		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": role}).SignedString(secret)
 		file := filepath.Join(t.TempDir(), role)
-		if err := errors.Join(err, os.WriteFile(file, []byte(token+"\n"), 0o600)); err != nil {
+		if err := os.WriteFile(file, []byte(tokentest.Sign(t, role, time.Now().Add(time.Hour))+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return file

@@ -1,0 +1,2 @@
+// Package tokentest signs the tokens of clients of test servers.
+package tokentest
