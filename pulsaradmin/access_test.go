@@ -1,6 +1,7 @@
 package pulsaradmin
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -149,6 +150,35 @@ func TestRights(t *testing.T) {
 		if answer := h.try(step.method, step.path, step.role, step.body); answer.Code != step.want {
 			t.Errorf("%s %s as %s: %d %s, want %d", step.method, step.path, step.role, answer.Code, answer.Body, step.want)
 		}
+	}
+}
+
+// Messages and schemas are read by a few callers at once; others wait as long as they like to. Strangers are refused at once, and a
+// panic gives its place back.
+func TestLargeAnswers(t *testing.T) {
+	h := guarded(t)
+	const path = "/admin/v2/schemas/public/default/x/schemas"
+	for range maxLarge {
+		h.large <- struct{}{}
+	}
+	if answer := h.try("GET", path, "stranger", ""); answer.Code != http.StatusUnauthorized {
+		t.Errorf("a stranger: %d", answer.Code)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := httptest.NewRequestWithContext(ctx, "GET", path, nil)
+	request.Header.Set("Role", "root")
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, request)
+	if answer.Code != http.StatusServiceUnavailable || len(h.large) != maxLarge {
+		t.Errorf("one too many: %d, %d places are taken", answer.Code, len(h.large))
+	}
+	<-h.large
+	if answer := h.try("GET", path, "root", ""); answer.Code != http.StatusInternalServerError { // that of a panic
+		t.Errorf("with a place: %d", answer.Code)
+	}
+	if len(h.large) != maxLarge-1 {
+		t.Errorf("%d places are taken, want %d", len(h.large), maxLarge-1)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/authorization"
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/resources"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
 // maxBody bounds a request body: a schema, or policies with the permissions of many roles.
@@ -23,6 +24,9 @@ const maxBody = 1 << 20
 
 // maxRequests is how many requests are answered at once. Source: broker.conf maxConcurrentHttpRequests.
 const maxRequests = 1024
+
+// maxLarge is how many answers that may have many MiB, messages and schemas, are made or sent at once. The others wait.
+const maxLarge = 8
 
 // Options say what is administered.
 type Options struct {
@@ -45,13 +49,16 @@ type handler struct {
 	mux      *http.ServeMux
 	patterns []string // of mux
 	tokens   chan struct{}
+	large    chan struct{} // a token for each large answer
 }
 
 // New returns the handler of the paths in the package comment.
 func New(options Options) http.Handler { return newHandler(options) }
 
 func newHandler(options Options) *handler {
-	h := &handler{Options: options, mux: http.NewServeMux(), tokens: make(chan struct{}, maxRequests)}
+	h := &handler{
+		Options: options, mux: http.NewServeMux(), tokens: make(chan struct{}, maxRequests), large: make(chan struct{}, maxLarge),
+	}
 	h.routeTenants()
 	h.routeClusters()
 	h.routeNamespaces()
@@ -76,6 +83,37 @@ type call struct {
 	h      *handler
 	caller cnx.Caller
 	body   io.Reader // bounded
+	large  bool      // it has a token of h.large
+}
+
+// large makes answer wait until a large answer may be made. Whoever has no right to it does not come so far.
+func large(answer func(*call, topicname.Name) (any, error)) func(*call, topicname.Name) (any, error) {
+	return func(c *call, name topicname.Name) (any, error) {
+		if err := c.takeLarge(); err != nil {
+			return nil, err
+		}
+		return answer(c, name)
+	}
+}
+
+// takeLarge returns with a token of h.large.
+func (c *call) takeLarge() error {
+	ctx, cancel := c.within()
+	defer cancel()
+	select {
+	case c.h.large <- struct{}{}:
+		c.large = true
+		return nil
+	case <-ctx.Done():
+		return errTooManyLarge
+	}
+}
+
+// end gives back what the call has when it is answered.
+func (c *call) end() {
+	if c.large {
+		<-c.h.large
+	}
 }
 
 // route makes answer serve a pattern of http.ServeMux. A nil value is answered 204, a *reply as it is, everything else as JSON.
@@ -83,6 +121,7 @@ func (h *handler) route(pattern string, answer func(*call) (any, error)) {
 	h.patterns = append(h.patterns, pattern)
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, h: h, body: http.MaxBytesReader(w, r.Body, maxBody)}
+		defer c.end()
 		value, err := h.ask(c, answer)
 		if err != nil {
 			h.refuse(w, r, err)
@@ -102,6 +141,8 @@ func (h *handler) ask(c *call, answer func(*call) (any, error)) (any, error) {
 	}
 	return answer(c)
 }
+
+var errTooManyLarge = &refusal{http.StatusServiceUnavailable, "too many messages and schemas are being read already, try again"}
 
 var errTooManyRequests = &refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered already, try again", maxRequests)}
 

@@ -24,9 +24,9 @@ type Schemas interface {
 
 func (h *handler) routeSchemas() {
 	h.routeInTopic(topicname.Persistent, "/admin/v2/schemas/{tenant}/{namespace}/{topic}", []topicRoute{
-		{"GET", "/schema", find, h.getSchema},
-		{"GET", "/schema/{version}", find, h.getSchemaVersion},
-		{"GET", "/schemas", find, h.getSchemas},
+		{"GET", "/schema", find, large(h.getSchema)},
+		{"GET", "/schema/{version}", find, large(h.getSchemaVersion)},
+		{"GET", "/schemas", find, large(h.getSchemas)},
 		{"POST", "/schema", administer, h.postSchema},
 		{"DELETE", "/schema", administer, h.deleteSchema},
 		{"POST", "/version", find, h.findSchema},

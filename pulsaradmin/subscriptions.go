@@ -25,8 +25,8 @@ func (h *handler) routeSubscriptions(domain string) {
 		{"POST", one + "/skip_all", consume, h.skipAll},
 		{"POST", one + "/expireMessages/{seconds}", consume, h.expire},
 		{"POST", "/all_subscription/expireMessages/{seconds}", administer, h.expireAll},
-		{"GET", one + "/position/{position}", consume, h.peek},
-		{"GET", "/ledger/{ledger}/entry/{entry}", consume, h.getEntry},
+		{"GET", one + "/position/{position}", consume, large(h.peek)},
+		{"GET", "/ledger/{ledger}/entry/{entry}", consume, large(h.getEntry)},
 		{"GET", "/lastMessageId", find, h.lastMessageID},
 		{"GET", "/messageid/{timestamp}", find, h.messageIDAt},
 	})

@@ -58,9 +58,10 @@ func (r *Registry) At(ctx context.Context, topic topicname.Name, number uint64) 
 }
 
 // maxAllBytes bounds what All returns.
-const maxAllBytes = 64 << 20
+const maxAllBytes = 16 << 20
 
-// All returns the versions in order. Errors: txn.ErrTooManyRequests if they have more than 64 MiB.
+// All returns the versions in order. Errors: txn.ErrTooManyRequests if they have more than 16 MiB with their
+// properties.
 func (r *Registry) All(ctx context.Context, topic topicname.Name) ([]schema.Version, error) {
 	var all []schema.Version
 	keys, bytes := r.keys(topic), 0
@@ -76,7 +77,7 @@ func (r *Registry) All(ctx context.Context, topic topicname.Name) ([]schema.Vers
 		if !found {
 			continue
 		}
-		if bytes += len(v.Data); bytes > maxAllBytes {
+		if bytes += len(schema.Encode(v)); bytes > maxAllBytes {
 			return nil, fmt.Errorf("%w: the schemas of %s have more than %d bytes", txn.ErrTooManyRequests, topic, maxAllBytes)
 		}
 		all = append(all, v)
