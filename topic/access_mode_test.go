@@ -296,15 +296,7 @@ func TestEpochIsDurableFirst(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		w := newWorld(t)
 		w.produceIn(exclusive, 0).Close()
-		w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-			w.kv.set(nil)
-			if applied {
-				if _, err := commit(); err != nil {
-					t.Error(err)
-				}
-			}
-			return nil, errInjected
-		})
+		w.breakWrite(1, applied)
 		w.refuseIn(withFencing, ErrPersistence)
 		want := 1
 		if applied {

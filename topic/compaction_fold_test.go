@@ -5,7 +5,6 @@ import (
 	"maps"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"pgregory.net/rapid"
 
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -123,17 +122,7 @@ func (m *foldRun) step() {
 
 // crash compacts, and the n-th write fails.
 func (m *foldRun) crash(n int, applied bool) {
-	m.w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		if n--; n != 0 {
-			return commit()
-		}
-		if applied {
-			if _, err := commit(); err != nil {
-				return nil, err
-			}
-		}
-		return nil, errInjected
-	})
+	m.w.breakWrite(n, applied)
 	m.w.compact("a")
 	m.w.kv.set(nil)
 }

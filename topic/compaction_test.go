@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
@@ -345,7 +344,7 @@ func TestCompactionCrashes(t *testing.T) {
 	}
 }
 
-func compactionCrash(t *testing.T, n int, applied bool) (reached bool) {
+func compactionCrash(t *testing.T, n int, applied bool) bool {
 	w := newWorld(t)
 	defer w.close()
 	p := w.produce("a")
@@ -361,19 +360,7 @@ func compactionCrash(t *testing.T, n int, applied bool) (reached bool) {
 	w.compact("a")
 	send(keyValue{"a", ""})
 	send(keyValue{"c", "1"})
-	writes := 0
-	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		if writes++; writes != n {
-			return commit()
-		}
-		reached = true
-		if applied {
-			if _, err := commit(); err != nil {
-				return nil, err
-			}
-		}
-		return nil, errInjected
-	})
+	broken := w.breakWrite(n, applied)
 	w.compact("a")
 	w.kv.set(nil)
 	for _, again := range []string{"the crash", "a restart", "the next compaction"} {
@@ -396,5 +383,5 @@ func compactionCrash(t *testing.T, n int, applied bool) (reached bool) {
 			t.Fatalf("write %d, applied %t, behind %s: %d compacted blocks, want those of one generation", n, applied, again, all)
 		}
 	}
-	return reached
+	return *broken
 }

@@ -18,6 +18,25 @@ import (
 
 var errInjected = errors.New("the connection to the store broke")
 
+// breakWrite fails the n-th write from now on, counted from 1, after it was applied or without. What it returns tells whether
+// there was one, when nothing is written any more.
+func (w *world) breakWrite(n int, applied bool) (broken *bool) {
+	broken = new(bool)
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		if n--; n != 0 {
+			return commit()
+		}
+		*broken = true
+		if applied {
+			if _, err := commit(); err != nil {
+				return nil, err
+			}
+		}
+		return nil, errInjected
+	})
+	return broken
+}
+
 // TestCrashAtEveryWrite runs one story again and again. The n-th write fails, before or after the store applied it; then the
 // client does what clients do: it comes again and repeats what was not answered. However it goes, the end is the same.
 func TestCrashAtEveryWrite(t *testing.T) {
@@ -34,22 +53,10 @@ func TestCrashAtEveryWrite(t *testing.T) {
 }
 
 // crashStory reports whether the story has an n-th write.
-func crashStory(t *testing.T, n int, applied bool) (reached bool) {
+func crashStory(t *testing.T, n int, applied bool) bool {
 	w := newWorld(t, func(o *Options) { o.MaxTxnOps = 24 })
 	defer w.close()
-	writes := 0
-	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		if writes++; writes != n {
-			return commit()
-		}
-		reached = true
-		if applied {
-			if _, err := commit(); err != nil {
-				return nil, err
-			}
-		}
-		return nil, errInjected
-	})
+	broken := w.breakWrite(n, applied)
 	story := fmt.Sprintf("write %d, applied %v", n, applied)
 	committed, aborted := w.coord.begin(), w.coord.begin()
 	again := func(what string, try func() error, fine ...error) {
@@ -173,7 +180,7 @@ func crashStory(t *testing.T, n int, applied bool) (reached bool) {
 	if n := w.keysUnder(space.TxnPrefix()); n != 0 {
 		t.Fatalf("%s: %d marks are left", story, n)
 	}
-	return reached
+	return *broken
 }
 
 // TestDelayedWriteIsRefused: a write that the store applies after the topic was loaded again changes nothing.

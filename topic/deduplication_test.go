@@ -137,15 +137,7 @@ func TestDeduplicationOfFailedWrites(t *testing.T) {
 		w := newWorld(t, deduplicating)
 		p := w.produceAs("a", "p")
 		p.store(message(6, "6"))
-		w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-			w.kv.set(nil)
-			if applied {
-				if _, err := commit(); err != nil {
-					t.Error(err)
-				}
-			}
-			return nil, errInjected
-		})
+		w.breakWrite(1, applied)
 		p.Send(message(7, "7"))
 		<-p.disconnected
 		p = w.produceAs("a", "p")

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"pgregory.net/rapid"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
@@ -140,21 +139,9 @@ func (m *delivery) step() {
 			m.w.restart()
 			m.lost()
 		} else {
-			m.breakNext(m.pick("applied", 2) == 0)
+			m.w.breakWrite(1, m.pick("applied", 2) == 0)
 		}
 	}
-}
-
-func (m *delivery) breakNext(applied bool) {
-	m.w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		m.w.kv.set(nil)
-		if applied {
-			if _, err := commit(); err != nil {
-				return nil, err
-			}
-		}
-		return nil, errInjected
-	})
 }
 
 func (m *delivery) again(err error) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"pgregory.net/rapid"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -100,7 +99,7 @@ func (r *modelRun) step() {
 			r.compare()
 		}
 	case 11:
-		r.breakNext(rapid.Bool().Draw(r.rt, "applied"))
+		r.w.breakWrite(1, rapid.Bool().Draw(r.rt, "applied"))
 	case 12:
 		if r.dedup && producer.next > 0 {
 			in := append([]*modelTxn{nil}, r.open...)
@@ -109,19 +108,6 @@ func (r *modelRun) step() {
 	case 13:
 		r.fence()
 	}
-}
-
-// breakNext makes the next write of a topic end in an error.
-func (r *modelRun) breakNext(applied bool) {
-	r.w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		r.w.kv.set(nil)
-		if applied {
-			if _, err := commit(); err != nil {
-				return nil, err
-			}
-		}
-		return nil, errInjected
-	})
 }
 
 func (r *modelRun) subscribe() {
