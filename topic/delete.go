@@ -38,12 +38,9 @@ func (ts *Topics) DeleteTopic(ctx context.Context, name topicname.Name, force bo
 // Errors: ErrTopicNotFound, ErrTopicBusy.
 func (ts *Topics) DeletePartitioned(ctx context.Context, name topicname.Name, force bool) error {
 	for {
-		stored, err := ts.attributes(ctx, name)
+		stored, err := ts.partitioned(ctx, name)
 		if err != nil {
 			return err
-		}
-		if stored.key != ts.partitionedKey(name) {
-			return fmt.Errorf("%w: %s is not partitioned", ErrTopicNotFound, name)
 		}
 		r := removal{partitioned: &stored, force: force}
 		for p := range stored.number {

@@ -67,6 +67,15 @@ func (ts *Topics) checkPartitions(name topicname.Name, partitions int) error {
 	return nil
 }
 
+// partitioned returns what is stored of a partitioned topic. Errors: ErrTopicNotFound.
+func (ts *Topics) partitioned(ctx context.Context, name topicname.Name) (storedAttributes, error) {
+	stored, err := ts.attributes(ctx, name)
+	if err == nil && stored.key != ts.partitionedKey(name) {
+		err = fmt.Errorf("%w: %s is not partitioned", ErrTopicNotFound, name)
+	}
+	return stored, err
+}
+
 // UpdatePartitions gives a partitioned topic more partitions. Each begins with the durable subscriptions of the first one, so
 // that no message goes past a consumer that has not heard of the new partitions yet.
 // Errors: ErrTopicNotFound, txn.ErrNotAllowed for a number that is not larger than before.
@@ -77,12 +86,9 @@ func (ts *Topics) UpdatePartitions(ctx context.Context, name topicname.Name, par
 		return err
 	}
 	for {
-		stored, err := ts.attributes(ctx, name)
+		stored, err := ts.partitioned(ctx, name)
 		if err != nil {
 			return err
-		}
-		if stored.key != ts.partitionedKey(name) {
-			return fmt.Errorf("%w: %s is not partitioned", ErrTopicNotFound, name)
 		}
 		if partitions <= stored.number {
 			return fmt.Errorf("%w: %d partitions of %s, want more than %d", txn.ErrNotAllowed, partitions, name, stored.number)
