@@ -43,13 +43,19 @@ func (c *call) namespaceIn(tenant string) (string, error) {
 	return tenant + "/" + namespace, nil
 }
 
-// topicsOf returns tenant/namespace of the path, for those who may see its topics.
+// topicsOf returns tenant/namespace of the path, which exists, for those who may see its topics.
 func (c *call) topicsOf() (string, error) {
 	namespace, err := c.namespaceIn(c.PathValue("tenant"))
-	if err != nil || c.h.Rights == nil {
-		return namespace, err
+	if err != nil {
+		return "", err
 	}
-	return namespace, c.h.Rights.ListTopics(c.Context(), c.caller, namespace)
+	if c.h.Rights != nil {
+		if err := c.h.Rights.ListTopics(c.Context(), c.caller, namespace); err != nil {
+			return "", err
+		}
+	}
+	_, err = c.h.namespace(namespace)
+	return namespace, err
 }
 
 // right is what a caller wants of a topic.

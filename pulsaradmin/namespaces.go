@@ -205,9 +205,6 @@ func (h *handler) topicsOfNamespace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.namespace(namespace); err != nil {
-		return nil, err
-	}
 	mode := pulsarproto.CommandGetTopicsOfNamespace_PERSISTENT
 	if word := c.URL.Query().Get("mode"); word != "" {
 		number, known := pulsarproto.CommandGetTopicsOfNamespace_Mode_value[strings.ToUpper(word)]

@@ -125,9 +125,6 @@ func (h *handler) listDomain(domain string) func(*call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := h.namespace(namespace); err != nil {
-			return nil, err
-		}
 		return h.listTopics(c.Context(), namespace, mode)
 	}
 }
@@ -136,9 +133,6 @@ func (h *handler) listPartitioned(domain string) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		namespace, err := c.topicsOf()
 		if err != nil {
-			return nil, err
-		}
-		if _, err := h.namespace(namespace); err != nil {
 			return nil, err
 		}
 		all, err := h.Topics.PartitionedTopics(c.Context(), namespace)
