@@ -49,8 +49,9 @@ func (r *reader) first(ctx context.Context) (p page, next uint64, err error) {
 	return p, next, nil
 }
 
-// fenced reads a page of the keys from from to end, and what the additional operation asks for, at the newest revision, which becomes that of r. Only the
-// term itself writes to its log, so what is read at different revisions at which the term held fits together.
+// fenced reads a page of the keys from from to end, and what the additional operation asks for, at the newest revision, which
+// becomes that of r. Only the term itself writes to its log, so what is read at different revisions at which the term held fits
+// together.
 func (r *reader) fenced(ctx context.Context, from, end string, also ...clientv3.Op) (p page, found []*mvccpb.KeyValue, err error) {
 	l := r.log
 	response, err := l.kv.Txn(ctx).
