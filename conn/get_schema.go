@@ -8,12 +8,16 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
-// getSchema answers a version of a topic's schemas.
+// getSchema answers a version of a topic's schemas, which may be as large as a list of topics and waits like one.
 // Errors: InvalidTopicName, AuthorizationError, TopicNotFound for a version that is not there, and those of Schemas.Schema.
 //
 // Source: PulsarApi.proto CommandGetSchema; ServerCnx.handleGetSchema.
 func (r request) getSchema(cmd *pulsarproto.CommandGetSchema) {
 	r.requests.Go(func() {
+		if !r.awaitListing() {
+			return
+		}
+		defer r.listed()
 		requestID := cmd.GetRequestId()
 		schema, version, err := r.findSchema(cmd)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
-// maxListings is how many lists are made at once, on all connections: each may hold as much as the largest frame.
+// maxListings is how many lists and schemas are read at once, on all connections: each may hold as much as the largest frame.
 const maxListings = 4
 
 // getTopicsOfNamespace lists the topics of a namespace that match the client's pattern. It does not filter by a pattern that

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -25,6 +27,17 @@ func (fakeSchemas) Schema(_ context.Context, name topicname.Name, version []byte
 		return nil, nil, false, nil
 	}
 	return wireSchema(pulsarproto.Schema_Json, `"int"`), []byte{0, 0, 0, 0, 0, 0, 0, 3}, true, nil
+}
+
+// largeSchemas counts the schemas of 8 KiB that are read.
+type largeSchemas struct {
+	fakeSchemas
+	read atomic.Int32
+}
+
+func (l *largeSchemas) Schema(context.Context, topicname.Name, []byte) (*pulsarproto.Schema, []byte, bool, error) {
+	l.read.Add(1)
+	return wireSchema(pulsarproto.Schema_Json, strings.Repeat("x", 8<<10)), nil, true, nil
 }
 
 func (fakeSchemas) AddSchema(_ context.Context, _ topicname.Name, _ Caller, s *pulsarproto.Schema) ([]byte, error) {
@@ -72,6 +85,19 @@ func TestGetSchema(t *testing.T) {
 			if got.GetRequestId() != uint64(10+i) || got.Schema != nil || got.GetErrorCode() != c.code || !strings.Contains(got.GetErrorMessage(), c.text) {
 				t.Errorf("%s: answer %v", c.topic, got)
 			}
+		}
+	})
+}
+
+// No schema is read for a peer that has not read the ones before.
+func TestGetSchemaWaitsForItsReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{HighWater: 10 << 10, WriteTimeout: time.Hour})
+		large := &largeSchemas{}
+		b.services.Schemas = large
+		b.connectedPeer(t).pipe(bytes.Repeat(encodeFrame(t, getSchemaCommand(1, "t", nil), nil), 20))
+		if got := large.read.Load(); got != 2 {
+			t.Errorf("%d schemas are read for a peer that does not read", got)
 		}
 	})
 }

@@ -17,15 +17,20 @@ type Registry struct {
 	options Options
 	checks  chan struct{} // a token for each schema that is being parsed, or compared with one other
 	turns   turns
+	reads   chan struct{} // a token for each Latest
 }
 
 // maxChecks bounds the schemas that are parsed at once: a definition takes many times its size then.
 const maxChecks = 2
 
+// maxReads bounds the calls of Latest that read at once: many clients may ask for one large schema.
+const maxReads = 8
+
 // New returns the registry of what is stored under options.Keys.
 func New(options Options) *Registry {
 	return &Registry{
 		options: options.withDefaults(), checks: make(chan struct{}, maxChecks), turns: turns{byTopic: make(map[keyspace.Schemas]*turn)},
+		reads: make(chan struct{}, maxReads),
 	}
 }
 
@@ -35,6 +40,12 @@ func (r *Registry) keys(topic topicname.Name) keyspace.Schemas {
 
 // Latest returns the last version; found is false if the topic has none.
 func (r *Registry) Latest(ctx context.Context, topic topicname.Name) (v schema.Version, found bool, err error) {
+	select {
+	case r.reads <- struct{}{}:
+		defer func() { <-r.reads }()
+	case <-ctx.Done():
+		return v, false, fmt.Errorf("read a schema: %w", context.Cause(ctx))
+	}
 	keys := r.keys(topic)
 	before := head{revision: -1}
 	for {
