@@ -42,7 +42,7 @@ func (s *subscription) resolve(ids []*pulsarproto.MessageIdData, holds []pending
 		return
 	}
 	end := t.end()
-	t.async(func() {
+	t.asyncRead(func() {
 		err := t.storedSizes(unknown, holds, sizes, end)
 		t.ask(func(alive bool) {
 			if !alive || err != nil {

@@ -53,6 +53,43 @@ func TestAckSetsTooLargeTogether(t *testing.T) {
 	check(w.subscribe("a", "s", shared)) // the size has to be read
 }
 
+// TestReadsAreBounded: what many commands ask of stored entries is read for a few of them at once, and all are answered, by a topic
+// that closes meanwhile, too.
+func TestReadsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	at := p.send(batchOf(2, message(0, "b")))
+	p.send(message(1, "last"))
+	w.restart()
+	c := w.subscribe("a", "s", shared)
+	a := w.topics.loaded(parse(t, "a").String())
+	for range maxReads {
+		a.reads <- struct{}{}
+	}
+	const acks = 100
+	done := make(chan error, acks)
+	for range acks {
+		c.Ack(ackSetOf(at), func(err error) { done <- err })
+	}
+	w.quiet("a")
+	if len(done) > 0 {
+		t.Fatalf("%d acknowledgements did not wait", len(done))
+	}
+	<-a.reads
+	for range acks {
+		if err := wait(t, done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.reads <- struct{}{}
+	last := make(chan error, 1)
+	c.LastMessageID(func(_, _ *pulsarproto.MessageIdData, err error) { last <- err })
+	w.restart()
+	if err := wait(t, last); err != nil && !errors.Is(err, ErrPersistence) {
+		t.Errorf("by a topic that closed: %v", err)
+	}
+}
+
 // TestPartsAreBounded: small messages that say they are large batches cannot make a subscription keep sets without end, in
 // transactions neither. What makes sets smaller goes on.
 func TestPartsAreBounded(t *testing.T) {

@@ -117,7 +117,7 @@ func (s *subscription) findFrom(from ledger.Position, n int, then func(*ledger.E
 		then(nil, nil)
 		return
 	}
-	t.async(func() {
+	t.asyncRead(func() {
 		got, err := t.store.page(t.ctx, t.keys, from, limit, readBytes)
 		t.ask(func(alive bool) {
 			if !alive || err != nil {

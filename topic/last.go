@@ -35,7 +35,7 @@ func (t *Topic) findLast(then func(*pulsarproto.MessageIdData, error)) {
 		from = t.cache.from
 	}
 	ledgers := t.extents(from)
-	t.async(func() {
+	t.asyncRead(func() {
 		e, err := t.store.lastEntry(t.ctx, t.keys, ledgers)
 		t.ask(func(alive bool) {
 			if !alive || err != nil {
@@ -140,7 +140,7 @@ func (s store) lastBlock(ctx context.Context, keys keyspace.Topic, x extent) (la
 func (t *Topic) findTime(millis uint64, then func(ledger.Position, error)) {
 	limit := t.maxRead()
 	ledgers := t.extents(limit)
-	t.async(func() {
+	t.asyncRead(func() {
 		p, err := t.store.firstLate(t.ctx, t.keys, ledgers, limit, func(_ *ledger.Block, e *ledger.Entry) bool { return e.PublishTime >= millis })
 		t.ask(func(alive bool) {
 			if !alive || err != nil {
@@ -203,7 +203,7 @@ func (t *Topic) findStored(at time.Time, then func(ledger.Position, error)) {
 	limit := t.maxRead()
 	ledgers := t.extents(limit)
 	millis := uint64(max(0, at.UnixMilli()))
-	t.async(func() {
+	t.asyncRead(func() {
 		p, err := t.store.firstLate(t.ctx, t.keys, ledgers, limit, func(b *ledger.Block, _ *ledger.Entry) bool { return b.Written >= millis })
 		t.ask(func(alive bool) {
 			if !alive || err != nil {

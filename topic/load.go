@@ -63,7 +63,7 @@ func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64
 		name: name, fullName: name.String(), options: &ts.options, keys: keys, store: ts.store, registry: ts,
 		log:   ts.options.Log.With().Str("topic", name.String()).Logger(),
 		fence: fence, ledger: uint64(fence),
-		buffer: txnbuffer.New(), dedup: dedup.New(),
+		buffer: txnbuffer.New(), dedup: dedup.New(), reads: make(chan struct{}, maxReads),
 		aborting: make(map[txn.ID]*abortion), unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
 		producers: make(map[string]*producer), subscriptions: make(map[string]*subscription), creating: make(map[string]bool),
 	}

@@ -25,6 +25,7 @@ type Topic struct {
 	store    store
 	registry *Topics
 	log      zerolog.Logger
+	reads    chan struct{} // a token for each asyncRead
 	// hash is the participant hash of the topic itself.
 	hash string
 	// ctx ends when the topic closes.
@@ -139,6 +140,21 @@ func (t *Topic) round() {
 
 // async runs task outside the topic. What it finds out it posts.
 func (t *Topic) async(task func()) { t.tasks.Go(task) }
+
+// maxReads is how many reads that clients asked for run at once for one topic: each may have a block in memory. Others wait.
+const maxReads = 4
+
+// asyncRead is async for a task that reads what a client asks about, of whom any number may ask.
+func (t *Topic) asyncRead(task func()) {
+	t.async(func() {
+		select {
+		case t.reads <- struct{}{}:
+			defer func() { <-t.reads }()
+		case <-t.ctx.Done(): // the task finds out
+		}
+		task()
+	})
+}
 
 // drain answers what waits, then closes; closed is called after that.
 func (t *Topic) drain(closed func()) {
