@@ -120,7 +120,7 @@ func statusOf(err error) int {
 		return http.StatusUnprocessableEntity
 	case errors.As(err, &ended), errors.As(err, &incompatible), is(err, topic.ErrTopicExists, topic.ErrSubscriptionExists):
 		return http.StatusConflict
-	case is(err, topic.ErrTopicBusy, topic.ErrSubscriptionBusy, topic.ErrSubscriptionName, txn.ErrNotAllowed):
+	case is(err, topic.ErrTopicBusy, topic.ErrSubscriptionBusy, topic.ErrSubscriptionName, txn.ErrNotAllowed, txn.ErrTooManyRequests):
 		return http.StatusPreconditionFailed
 	case is(err, txn.ErrNotReady, txn.ErrCoordinatorNotFound, topic.ErrPersistence, context.DeadlineExceeded, context.Canceled):
 		return http.StatusServiceUnavailable
