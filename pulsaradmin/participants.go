@@ -108,10 +108,11 @@ func (h *handler) inPendingAckStats(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if position == "" {
-		return map[string]any{"cumulativeAckPosition": nil}, nil
+	shown := map[string]string{}
+	if position != "" {
+		shown["cumulativeAckPosition"] = position
 	}
-	return map[string]any{"cumulativeAckPosition": position}, nil
+	return shown, nil
 }
 
 // ackStates are Pulsar's names. Source: PositionInPendingAckStats.State.

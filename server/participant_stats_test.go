@@ -61,7 +61,6 @@ func TestAdminParticipants(t *testing.T) {
 		{"transactionBufferStats/public/default/held", "maxReadPosition", at(plain)},
 		{"transactionInBufferStats/public/default/held" + inPath, "startPosition", at(held)},
 		{"pendingAckStats/public/default/held/s", "ongoingTxnSize", 1.0},
-		{"transactionInPendingAckStats/public/default/held/s" + inPath, "cumulativeAckPosition", nil},
 		{fmt.Sprintf("positionStatsInPendingAck/public/default/held/s/%d/%d", plain.LedgerID(), plain.EntryID()), "state", "PendingAck"},
 		{fmt.Sprintf("positionStatsInPendingAck/public/default/held/s/%d/%d", held.LedgerID(), held.EntryID()), "state", "NotInPendingAck"},
 		{fmt.Sprintf("positionStatsInPendingAck/public/default/held/s/%d/99", held.LedgerID()), "state", "InvalidPosition"},
