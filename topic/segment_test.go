@@ -240,3 +240,39 @@ func TestSegmentAppendIsAuthorizedByItself(t *testing.T) {
 	c.want("in time")
 	c.wantNothing(w, leftSegment)
 }
+
+// A sealed segment takes no message any more; a transaction that wrote to it can still be ended, also after a reload, and what is
+// committed can be read.
+func TestSealedSegment(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		for _, action := range []txn.Action{txn.Commit, txn.Abort} {
+			w := newWorld(t)
+			p := w.produce(leftSegment)
+			p.send(message(0, "before"))
+			id := w.coord.begin()
+			p.send(inTxn(id, message(1, "open when it was sealed")))
+			if _, err := w.topics.Terminate(context.Background(), parse(t, leftSegment)); err != nil {
+				t.Fatal(err)
+			}
+			if restart {
+				w.restart()
+			}
+			if _, err := w.tryProduce(leftSegment, &pulsarproto.CommandProducer{}); !errors.Is(err, ErrTopicTerminated) {
+				t.Fatalf("a producer of a sealed segment: %v", err)
+			}
+			c := w.subscribe(leftSegment, "s", earliest)
+			c.want("before")
+			c.wantNothing(w, leftSegment)
+			w.end(id, action, leftSegment, "")
+			if action == txn.Commit {
+				c.want("open when it was sealed")
+			}
+			c.wantNothing(w, leftSegment)
+			ack := w.coord.begin()
+			if err := c.ackIn(ack, w.lastPosition(leftSegment)); action == txn.Commit && err != nil {
+				t.Errorf("an acknowledgement on a sealed segment: %v", err)
+			}
+			w.end(ack, txn.Commit, leftSegment, "s")
+		}
+	}
+}
