@@ -73,6 +73,7 @@ func (a *attachProducer) attach(admission admission) {
 	} else if old := t.producers[a.name]; old != nil {
 		old.detach()
 	}
+	t.dropSends(a.name)
 	p := &producer{
 		topic: t, id: a.cmd.GetProducerId(), name: a.name, epoch: a.cmd.GetEpoch(), caller: a.caller, client: a.client,
 		mode: a.mode(), attached: true, since: t.options.Now().UnixMilli(), stored: t.dedup.Open(a.name),
@@ -84,6 +85,13 @@ func (a *attachProducer) attach(admission admission) {
 	}
 	a.leaveQueue()
 	a.answer(p, a.info(true), nil)
+}
+
+// dropSends forgets what earlier producers of the name sent behind the attachment of the next one: it may come late from a
+// connection that is closed, and nobody got a receipt. Written afterwards it would not be in the last sequence id that the new
+// producer is told.
+func (t *Topic) dropSends(name string) {
+	t.queue.take(func(it item) bool { s, is := it.(*sendItem); return is && s.producer.name == name })
 }
 
 // info is what the client is told.

@@ -365,3 +365,47 @@ func TestManyProducersAreDeduplicatedInOneTransaction(t *testing.T) {
 		w.produceAs("a", name).repeat(message(4, "m"))
 	}
 }
+
+// What a closed connection sent is read late, behind the attachment of the producer that takes over. It is not stored behind the
+// last sequence id that the new producer was told, or a new message under the next one would be taken for a duplicate.
+func TestSendsBehindTheNextProducerAreDropped(t *testing.T) {
+	w := newWorld(t, deduplicating)
+	p, other := w.produceAs("a", "n"), w.produceAs("a", "other")
+	p.send(message(0, "first"))
+	written, release := make(chan struct{}, 10), make(chan struct{})
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		written <- struct{}{}
+		<-release
+		return commit()
+	})
+	topic := w.topics.loaded(parse(t, "a").String())
+	other.Send(message(0, "in flight"))
+	<-written
+	// Both wait for the next write; the attachment stands before what the old producer sends.
+	other.Send(message(1, "with the attachment"))
+	attached := make(chan *testProducer)
+	go func() { attached <- w.produceAs("a", "n") }()
+	w.until(func() bool { return waitingItems[*attachProducer](topic) == 1 }, topic)
+	release <- struct{}{}
+	<-written
+	p.Send(message(1, "late"))
+	p.Close()
+	close(release)
+	next := <-attached
+	w.kv.set(nil)
+	if next.info.LastSequenceID != 0 {
+		t.Fatalf("the last sequence id is told to be %d, want 0", next.info.LastSequenceID)
+	}
+	next.send(message(1, "new"))
+	w.subscribe("a", "s", earliest).wantAny("first", "in flight", "with the attachment", "new")
+}
+
+// waitingItems counts the items of a kind in the queue of a topic. It runs on the topic's goroutine.
+func waitingItems[T item](topic *Topic) (n int) {
+	for _, it := range topic.queue.items[topic.queue.head:] {
+		if _, is := it.(T); is {
+			n++
+		}
+	}
+	return n
+}
