@@ -7,6 +7,6 @@
 //
 // testdata/tests.tsv says which test belongs to which tier: T1 needs lookup, produce and consume, T2 transactions, T3 HTTP,
 // schemas, authentication or TLS. Tests that pass with no server at all are run and listed, but not counted.
-// testdata/known.tsv names the failures that are no fault of the server, with the reason. The exit code is 1 if a tier
+// testdata/known.tsv names the failures that are decisions of the server, with the reason. The exit code is 1 if a tier
 // misses its floor.
 package main

@@ -52,7 +52,7 @@ func listed() ([]test, error) {
 	return all, nil
 }
 
-// known returns the reason of each failure that is no fault of the server.
+// known returns the reason of each failure that is a decision of the server.
 func known() map[string]string {
 	reasons := map[string]string{}
 	for _, cells := range rowsOf(knownTSV) {
