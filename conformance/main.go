@@ -101,7 +101,9 @@ func (c *conformance) measure(ctx context.Context) (int, error) {
 		if err != nil {
 			return 2, errors.Join(err, server.Kill())
 		}
-		c.seekAgain(ctx, results)
+		if err := c.seekAgain(ctx, results); err != nil {
+			return 2, errors.Join(err, server.Kill())
+		}
 		report.add(g, tests, results)
 	}
 	if err := server.Kill(); err != nil {
@@ -117,19 +119,20 @@ const seekByTime = "TestReaderWithSeekByTime"
 // seekTries is how often seekByTime is run before its failure counts.
 const seekTries = 8
 
-func (c *conformance) seekAgain(ctx context.Context, results map[string]result) {
+func (c *conformance) seekAgain(ctx context.Context, results map[string]result) error {
 	first, ran := results[seekByTime]
 	for try := 2; ran && !first.passed && try <= seekTries; try++ {
 		again, err := c.suite.run(ctx, clientPackage, []string{seekByTime})
 		if err != nil {
-			return
+			return err
 		}
 		if r := again[seekByTime]; r.passed {
 			r.output = fmt.Sprintf("passed at try %d: before, it had published in the millisecond that it seeks to", try)
 			results[seekByTime] = r
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 func names(tests []test) []string {

@@ -16,24 +16,9 @@ import (
 // readCompacted reads the compacted view with the official reader, while there is a message: key=content of each.
 func (f *fixture) readCompacted(client pulsar.Client, topic string) []string {
 	f.Helper()
-	reader, err := client.CreateReader(pulsar.ReaderOptions{
-		Topic: topic, StartMessageID: pulsar.EarliestMessageID(), ReadCompacted: true,
+	return f.readWhile(client, pulsar.ReaderOptions{Topic: topic, ReadCompacted: true}, func(m pulsar.Message) string {
+		return m.Key() + "=" + string(m.Payload())
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer reader.Close()
-	ctx, cancel := context.WithTimeout(f.ctx, readerTime)
-	defer cancel()
-	var contents []string
-	for reader.HasNext() {
-		message, err := reader.Next(ctx)
-		if err != nil {
-			f.Fatalf("%s: after %q the reader is told of a message that does not come: %v", topic, contents, err)
-		}
-		contents = append(contents, message.Key()+"="+string(message.Payload()))
-	}
-	return contents
 }
 
 func (f *fixture) wantCompacted(when, topic string, want ...string) {

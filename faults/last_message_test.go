@@ -20,7 +20,14 @@ const readerTime = 5 * time.Second
 // readAll reads as applications do, while there is a message.
 func (f *fixture) readAll(client pulsar.Client, topic string) []string {
 	f.Helper()
-	reader, err := client.CreateReader(pulsar.ReaderOptions{Topic: topic, StartMessageID: pulsar.EarliestMessageID()})
+	return f.readWhile(client, pulsar.ReaderOptions{Topic: topic}, func(m pulsar.Message) string { return string(m.Payload()) })
+}
+
+// readWhile reads from earliest as long as the official reader says that there is a message.
+func (f *fixture) readWhile(client pulsar.Client, options pulsar.ReaderOptions, show func(pulsar.Message) string) []string {
+	f.Helper()
+	options.StartMessageID = pulsar.EarliestMessageID()
+	reader, err := client.CreateReader(options)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -31,9 +38,9 @@ func (f *fixture) readAll(client pulsar.Client, topic string) []string {
 	for reader.HasNext() {
 		message, err := reader.Next(ctx)
 		if err != nil {
-			f.Fatalf("%s: after %q the reader is told of a message that does not come: %v", topic, contents, err)
+			f.Fatalf("%s: after %q the reader is told of a message that does not come: %v", options.Topic, contents, err)
 		}
-		contents = append(contents, string(message.Payload()))
+		contents = append(contents, show(message))
 	}
 	return contents
 }

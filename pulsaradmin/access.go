@@ -69,11 +69,16 @@ const (
 
 // topicOf returns the topic in the path, for a caller with the right.
 func (c *call) topicOf(domain string, wanted right) (topicname.Name, error) {
-	name, err := topicname.Parse(domain + "://" + c.PathValue("tenant") + "/" + c.PathValue("namespace") + "/" + c.PathValue("topic"))
+	name, err := c.topicNamed(domain)
 	if err != nil || c.h.Rights == nil {
 		return name, err
 	}
 	return name, c.mayUse(name, wanted)
+}
+
+// topicNamed returns the topic in the path.
+func (c *call) topicNamed(domain string) (topicname.Name, error) {
+	return topicname.Parse(domain + "://" + c.PathValue("tenant") + "/" + c.PathValue("namespace") + "/" + c.PathValue("topic"))
 }
 
 func (c *call) mayUse(name topicname.Name, wanted right) error {

@@ -49,7 +49,7 @@ func (h *handler) bufferStats(c *call) (any, error) {
 
 // participant returns the topic in the path. Callers have been found to be super users.
 func (c *call) participant() (topicname.Name, error) {
-	return topicname.Parse(topicname.Persistent + "://" + c.PathValue("tenant") + "/" + c.PathValue("namespace") + "/" + c.PathValue("topic"))
+	return c.topicNamed(topicname.Persistent)
 }
 
 func (h *handler) inBufferStats(c *call) (any, error) {
