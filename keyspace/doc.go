@@ -4,6 +4,7 @@
 //	/<prefix>/<cluster>/
 //	  meta/schema                              version of this layout, decimal
 //	  meta/coordinators                        number of transaction coordinators, decimal, never shrinks
+//	  instances/<id>                           a live process, under the lease of its session
 //	  tc/<id>/leader                           election key under a lease; its create revision is the term
 //	  tc/<id>/next                             upper bound (exclusive) of the ids that may have been used, decimal
 //	  tc/<id>/log/<index>                      one group commit of log records

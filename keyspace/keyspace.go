@@ -20,6 +20,12 @@ func (s Space) Schema() string { return s.root + "meta/schema" }
 // Coordinators is the key of the number of coordinators.
 func (s Space) Coordinators() string { return s.root + "meta/coordinators" }
 
+// Instances is the prefix of the live processes.
+func (s Space) Instances() string { return s.root + "instances/" }
+
+// Instance is the key of a live process. id has no slash.
+func (s Space) Instance(id string) string { return s.Instances() + id }
+
 // TC is the prefix of everything of one coordinator.
 func (s Space) TC(tc uint64) string { return string(s.appendTC(tc, 0)) }
 
