@@ -89,6 +89,21 @@ func Write(t testing.TB, pair Pair, trust *Authority) Files {
 	return files
 }
 
+// Client is what a client shows that has the files, and trusts.
+func (f Files) Client() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := os.ReadFile(f.Trust)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(trust)
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}, nil
+}
+
 // Replace puts another pair in its place.
 func (f Files) Replace(t testing.TB, pair Pair) {
 	t.Helper()
