@@ -1,10 +1,7 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -12,206 +9,102 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-const (
-	// clockSlack is how much earlier than its time to live a transaction may time out: a server counts in whole
-	// milliseconds of the wall clock, a history by the monotonic one.
-	clockSlack = 50 * time.Millisecond
-	// searchTime bounds the search of one transaction's history. Real ones take well under a millisecond.
-	searchTime = 20 * time.Second
-)
+// searchTime bounds the search of one transaction's history. Real ones take well under a millisecond.
+const searchTime = 20 * time.Second
 
-// register is the state of one transaction.
-type register uint8
-
-const (
-	absent register = iota
-	open
-	committed
-	aborted
-	forgotten
-)
-
-func decided(action txn.Action) register {
-	if action == txn.Commit {
-		return committed
-	}
-	return aborted
+// account is everything that was seen of one transaction, the opening first.
+type account struct {
+	id    txn.ID
+	steps []step
 }
 
-// register is what the look says: who decides is decided, though participants may not know yet.
-func (op *Look) register() register {
-	if !op.Known {
-		return forgotten
-	}
-	if action, ok := op.Status.Decided(); ok {
-		return decided(action)
-	}
-	return open
-}
-
-// step is one operation on a register. Steps that nobody waits for come last in an order in which they have no effect.
-type step struct {
-	kind   kind
-	action txn.Action
-	answer Answer
-	name   string
-	seen   register
-}
-
-type kind uint8
-
-const (
-	opening kind = iota
-	ending
-	using
-	looking
-	deadline   // the coordinator aborts what is still open
-	forgetting // retention has passed
-)
-
-func (s step) String() string {
-	switch s.kind {
-	case opening:
-		return "NEW"
-	case ending:
-		return fmt.Sprintf("END(%s) %s", s.action, s.answer)
-	case using:
-		return fmt.Sprintf("%s %s", s.name, s.answer)
-	case looking:
-		return "seen " + [...]string{"absent", "open", "committed", "aborted", "not known"}[s.seen]
-	case deadline:
-		return "deadline"
-	}
-	return "retention"
-}
-
-// apply says whether s can happen in state, and what follows.
-func (s step) apply(state register) (bool, register) {
-	switch s.kind {
-	case opening:
-		return state == absent, open
-	case ending:
-		return s.end(state)
-	case using:
-		return (s.answer == Done) == (state == open), state
-	case looking:
-		return s.seen == state || s.seen == forgotten && state == absent, state
-	case deadline:
-		if state == open {
-			return true, aborted
+// accounts gathers what was seen of each transaction, in order of the answers to NEW, and reports what was seen of others.
+func (h *History) accounts() ([]*account, []Anomaly) {
+	byID := make(map[txn.ID]*account, len(h.opens))
+	all := make([]*account, 0, len(h.opens))
+	var found []Anomaly
+	add := func(id txn.ID, s step) {
+		if a := byID[id]; a != nil {
+			a.steps = append(a.steps, s)
+			return
 		}
-	case forgetting:
-		if state == committed || state == aborted {
-			return true, forgotten
+		found = append(found, Anomaly{NeverIssued, id, "", s.at()})
+	}
+	for _, op := range h.opens {
+		if byID[op.ID] != nil {
+			continue // reported by checkIDs
+		}
+		a := &account{id: op.ID}
+		byID[op.ID], all = a, append(all, a)
+		expires, ends := max(op.Call, op.Call+op.TTL-h.skew), max(op.Call, op.Call+op.Kept-h.skew)
+		a.steps = []step{
+			{kind: opening, Span: op.Span, number: int64(op.TTL)},
+			{kind: deadline, Span: Span{"", expires, Never}},
+			{kind: forgetting, Span: Span{"", ends, Never}},
 		}
 	}
-	return true, state
+	for _, op := range h.ends {
+		add(op.ID, step{kind: ending, Span: op.Span, action: op.Action, answer: op.Answer})
+	}
+	for _, op := range h.uses {
+		add(op.ID, step{kind: using, Span: op.Span, answer: op.Answer, name: op.Name, key: op.Participant})
+	}
+	for _, op := range h.looks {
+		add(op.ID, op.step())
+	}
+	for _, op := range h.decisions {
+		add(op.ID, op.step())
+	}
+	h.eachDelivery(func(id txn.ID, d *Delivery) {
+		if byID[id] != nil {
+			add(id, d.step())
+		}
+	})
+	h.eachMark(all, add)
+	return all, found
 }
 
-func (s step) end(state register) (bool, register) {
-	after := state
-	if state == open {
-		after = decided(s.action)
-	}
-	switch s.answer {
-	case Done:
-		return after == decided(s.action), after
-	case Contrary:
-		return state == decided(opposite(s.action)), state
-	case NotFound:
-		return state == absent || state == forgotten, state
-	case Refused:
-		return true, state
-	}
-	return true, after
-}
-
-var model = porcupine.Model{
-	Init: func() any { return absent },
-	Step: func(state, input, _ any) (bool, any) {
-		ok, next := input.(step).apply(state.(register))
-		return ok, next
-	},
+func (op *Look) step() step {
+	return step{kind: looking, Span: op.Span, status: op.Status, known: op.Known}
 }
 
 // checkAnswers holds promises 1 and 2, transaction by transaction.
-func (h *History) checkAnswers() []Anomaly {
-	operations := map[txn.ID][]porcupine.Operation{}
-	var order []txn.ID
-	kept := map[txn.ID]bool{}
-	add := func(id txn.ID, span Span, s step) {
-		operations[id] = append(operations[id], porcupine.Operation{Input: s, Call: int64(span.Call), Return: int64(span.Return)})
-	}
-	for _, op := range h.opens {
-		if kept[op.ID] {
-			continue // reported by checkIDs
-		}
-		kept[op.ID] = true
-		order = append(order, op.ID)
-		add(op.ID, op.Span, step{kind: opening})
-		add(op.ID, Span{max(op.Call, op.Call+op.TTL-clockSlack), Never}, step{kind: deadline})
-		add(op.ID, Span{op.Call + op.Kept, Never}, step{kind: forgetting})
-	}
+func checkAnswers(all []*account) []Anomaly {
 	var found []Anomaly
-	for _, op := range h.ends {
-		if !kept[op.ID] {
-			found = append(found, Anomaly{NeverIssued, op.ID, "", op.Action.String()})
+	for _, a := range all {
+		v := judge(a.steps)
+		if v == nil {
 			continue
 		}
-		add(op.ID, op.Span, step{kind: ending, action: op.Action, answer: op.Answer})
-	}
-	for _, op := range h.uses {
-		if !kept[op.ID] {
-			found = append(found, Anomaly{NeverIssued, op.ID, "", op.Name})
-			continue
-		}
-		add(op.ID, op.Span, step{kind: using, name: op.Name, answer: op.Answer})
-	}
-	for _, op := range h.looks {
-		if !kept[op.ID] {
-			found = append(found, Anomaly{NeverIssued, op.ID, "", "looked at"})
-			continue
-		}
-		add(op.ID, op.Span, step{kind: looking, seen: op.register()})
-	}
-	for _, id := range order {
-		switch porcupine.CheckOperationsTimeout(model, operations[id], searchTime) {
-		case porcupine.Illegal:
-			found = append(found, Anomaly{Contradiction, id, "", describe(operations[id])})
+		switch linearizable(a.steps) {
+		case porcupine.Ok:
+			v.reason += " (but porcupine finds an order: one of the two checks is wrong)"
 		case porcupine.Unknown:
-			found = append(found, Anomaly{Contradiction, id, "", "the search took too long: " + describe(operations[id])})
+			v.reason += fmt.Sprintf(" (porcupine did not confirm it within %v)", searchTime)
 		}
-	}
-	return append(found, h.checkOutcomes(order)...)
-}
-
-// checkOutcomes finds transactions of which nobody learnt how they ended.
-func (h *History) checkOutcomes(order []txn.ID) []Anomaly {
-	var found []Anomaly
-	outcomes := h.outcomes()
-	forgettable := map[txn.ID]bool{}
-	for _, op := range h.ends {
-		if op.Answer == NotFound {
-			forgettable[op.ID] = true // whether it may be is for the model to say
-		}
-	}
-	for _, id := range order {
-		if _, known := outcomes[id]; !known && !forgettable[id] {
-			found = append(found, Anomaly{Kind: NoOutcome, Txn: id})
-		}
+		found = append(found, Anomaly{v.kind, a.id, "", v.reason + a.story()})
 	}
 	return found
 }
 
-func describe(operations []porcupine.Operation) string {
-	sorted := slices.SortedFunc(slices.Values(operations), func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	var text []string
-	for _, op := range sorted {
-		until := "never"
-		if op.Return != int64(Never) {
-			until = time.Duration(op.Return).String()
+// forgotten are the transactions that a client was told nobody knows. Whether that may be is for the register to say.
+func (h *History) forgotten() map[txn.ID]bool {
+	forgotten := map[txn.ID]bool{}
+	for _, op := range h.ends {
+		if op.Answer == NotFound {
+			forgotten[op.ID] = true
 		}
-		text = append(text, fmt.Sprintf("%s [%v %s]", op.Input.(step), time.Duration(op.Call), until))
 	}
-	return strings.Join(text, ", ")
+	return forgotten
+}
+
+// checkOutcomes finds transactions of which no client learnt how they ended.
+func checkOutcomes(all []*account, answered map[txn.ID]txn.Status, forgotten map[txn.ID]bool) []Anomaly {
+	var found []Anomaly
+	for _, a := range all {
+		if _, known := answered[a.id]; !known && !forgotten[a.id] {
+			found = append(found, Anomaly{NoOutcome, a.id, "", "no definite answer to any END" + a.story()})
+		}
+	}
+	return found
 }

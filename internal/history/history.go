@@ -1,6 +1,7 @@
 package history
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -11,17 +12,20 @@ import (
 type History struct {
 	began time.Time
 
-	mu       sync.Mutex // guards the following
-	opens    []Open
-	ends     []End
-	uses     []Use
-	looks    []Look
-	messages []Message
-	acks     []Ack
-	read     map[string][]string
-	left     map[place][]string
-	live     []txn.ID
-	listed   bool
+	mu         sync.Mutex // guards the following
+	skew       time.Duration
+	opens      []Open
+	ends       []End
+	uses       []Use
+	looks      []Look
+	decisions  []Decision
+	deliveries []Delivery
+	messages   []Message
+	acks       []Ack
+	read       map[string][]string
+	left       map[place][]string
+	live       []txn.ID
+	listed     bool
 }
 
 // place is a subscription of a topic.
@@ -29,11 +33,23 @@ type place struct{ topic, subscription string }
 
 // New starts an empty history.
 func New() *History {
-	return &History{began: time.Now(), read: map[string][]string{}, left: map[place][]string{}}
+	return &History{began: time.Now(), skew: clockSlack, read: map[string][]string{}, left: map[place][]string{}}
 }
 
 // Now is the time since the history began, for a Span.
 func (h *History) Now() time.Duration { return time.Since(h.began) }
+
+// clockSlack is how much earlier than its time to live a transaction may time out: a server counts in whole milliseconds of
+// the wall clock, a history by the monotonic one.
+const clockSlack = 50 * time.Millisecond
+
+// Skew says how far the clocks of servers may be before the history's, at any time. Deadlines and retentions may pass so much
+// earlier.
+func (h *History) Skew(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.skew = clockSlack + d
+}
 
 // Opened records a transaction.
 func (h *History) Opened(op Open) {
@@ -64,6 +80,23 @@ func (h *History) Saw(op Look) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.looks = append(h.looks, op)
+}
+
+// Told records that a participant was told of a decision.
+func (h *History) Told(op Decision) {
+	if op.Answer == Unknown {
+		op.Return = Never
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.decisions = append(h.decisions, op)
+}
+
+// Delivered records that somebody got a message, before the end.
+func (h *History) Delivered(d Delivery) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deliveries = append(h.deliveries, d)
 }
 
 // Sent records a message.
@@ -136,7 +169,7 @@ func (h *History) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := Counts{Opened: len(h.opens), Ends: len(h.ends), Messages: len(h.messages), Acks: len(h.acks)}
-	outcomes := h.outcomes()
+	outcomes := h.answered()
 	for _, op := range h.opens {
 		switch outcomes[op.ID] {
 		case txn.Committed:
@@ -160,8 +193,8 @@ type Counts struct {
 	Messages, Acks             int
 }
 
-// outcomes is the first definite outcome of each transaction that has one.
-func (h *History) outcomes() map[txn.ID]txn.Status {
+// answered is the first definite outcome of each transaction that a client was told.
+func (h *History) answered() map[txn.ID]txn.Status {
 	outcomes := make(map[txn.ID]txn.Status, len(h.opens))
 	for _, op := range h.ends {
 		if _, known := outcomes[op.ID]; known {
@@ -175,6 +208,26 @@ func (h *History) outcomes() map[txn.ID]txn.Status {
 		}
 	}
 	return outcomes
+}
+
+// decided is the outcome of each transaction that anybody was told, clients first, then participants.
+func (h *History) decided(answered map[txn.ID]txn.Status) map[txn.ID]txn.Status {
+	outcomes := maps.Clone(answered)
+	for _, op := range h.looks {
+		if action, yes := op.Status.Decided(); yes && op.Known {
+			learn(outcomes, op.ID, action)
+		}
+	}
+	for _, op := range h.decisions {
+		learn(outcomes, op.ID, op.Action)
+	}
+	return outcomes
+}
+
+func learn(outcomes map[txn.ID]txn.Status, id txn.ID, action txn.Action) {
+	if _, known := outcomes[id]; !known {
+		outcomes[id] = action.Decided()
+	}
 }
 
 func opposite(action txn.Action) txn.Action {

@@ -25,8 +25,11 @@ func (a Answer) String() string {
 // Never is the return of an operation that nobody waits for any more.
 const Never = time.Duration(math.MaxInt64)
 
-// Span is when an operation was asked and answered, since the history began.
-type Span struct{ Call, Return time.Duration }
+// Span is when an operation was asked and answered, since the history began, and who asked.
+type Span struct {
+	Client       string // for people; empty: nobody in particular
+	Call, Return time.Duration
+}
 
 // Open is a NEW_TXN that was answered with an id.
 type Open struct {
@@ -45,13 +48,15 @@ type End struct {
 	Answer Answer
 }
 
-// Use is an operation that succeeds only in an open transaction: ADD, SEND, ACK. Refused says that the coordinator itself
-// refused it because the transaction is not open. Uses without a definite answer need not be recorded.
+// Use is an operation that succeeds only in an open transaction: ADD, SEND, ACK. Contrary says that the transaction has been
+// decided, NotFound that nobody knows it, Refused one of the two. Uses without a definite answer need not be recorded.
 type Use struct {
 	Span
-	ID     txn.ID
-	Name   string
-	Answer Answer
+	ID   txn.ID
+	Name string
+	// Participant is the place that a successful use registered, whose Decisions are recorded; empty: they are not.
+	Participant string
+	Answer      Answer
 }
 
 // Look is an answer that shows the status of a transaction and changes nothing.
@@ -61,6 +66,24 @@ type Look struct {
 	Status txn.Status
 	// Known is false if the answer was that nobody knows the transaction.
 	Known bool
+}
+
+// Decision is a call that told a participant how a transaction ended. Its call is when the participant was told, its return
+// when it had applied the decision durably, if it did: Done.
+type Decision struct {
+	Span
+	ID          txn.ID
+	Participant string
+	Action      txn.Action
+	// LowWaterMark says that every transaction of the coordinator up to it has ended, two's complement.
+	LowWaterMark uint64
+	Answer       Answer
+}
+
+// Delivery is a message that somebody got while the history ran.
+type Delivery struct {
+	Client, Topic, Key string
+	At                 time.Duration
 }
 
 // Message is one that was sent. Its key is used once in its topic.
