@@ -16,3 +16,10 @@ type Authenticator interface {
 	// Refresh judges the answer to AUTH_CHALLENGE. The caller stays the same; an error ends the connection.
 	Refresh(identity cnx.Identity, certificates []*x509.Certificate, data *pulsarproto.AuthData) (cnx.Identity, error)
 }
+
+// Instances tells connections of other instances of the cluster from those of clients.
+type Instances interface {
+	// Admit returns the caller whom a connection speaks for if an instance opened it; whoever that instance authenticated counts
+	// here, too. An error refuses the connection, which pretends to be one.
+	Admit(cmd *pulsarproto.CommandConnect) (caller Caller, instance bool, err error)
+}

@@ -71,12 +71,12 @@ func (s *session) mayTakePart(participants []txn.Participant) error {
 	return nil
 }
 
-// mayEndOnParticipants reports what is against END_TXN_ON_*, which coordinators alone send: where rights are checked they are
-// super users. The answer to others is that for a transaction which does not exist.
+// mayEndOnParticipants reports what is against END_TXN_ON_*, which coordinators alone send: those of other instances, and where
+// rights are checked super users. The answer to others is that for a transaction which does not exist.
 //
 // Source: ServerCnx.handleEndTxnOnPartition, verifyTxnOwnership.
 func (s *session) mayEndOnParticipants(id txn.ID) error {
-	if s.options.Authorizer == nil || s.caller.Super {
+	if s.options.Authorizer == nil || s.caller.Super || s.instance {
 		return nil
 	}
 	return &txn.NotFoundError{ID: id}

@@ -25,7 +25,9 @@ func (s *session) connect(cmd *pulsarproto.CommandConnect) error {
 	if err != nil {
 		return s.refuseLogin(pulsarproto.BaseCommand_CONNECT, clientVersion(cmd.GetClientVersion()), err)
 	}
-	s.caller = identity.Caller
+	if s.caller, s.instance, err = s.admit(cmd, identity.Caller); err != nil {
+		return s.refuseLogin(pulsarproto.BaseCommand_CONNECT, clientVersion(cmd.GetClientVersion()), err)
+	}
 	s.clientVersion = clientVersion(cmd.GetClientVersion())
 	s.protocol = min(protocolVersion, cmd.GetProtocolVersion())
 	s.connected.Store(true)
@@ -53,6 +55,18 @@ func (s *session) login(cmd *pulsarproto.CommandConnect) (cnx.Identity, error) {
 		return cnx.Identity{}, nil
 	}
 	return s.options.Authenticator.Login(s.certificates, cmd)
+}
+
+// admit returns whom the connection acts for: who logged in or, if that is another instance, whom it speaks for.
+func (s *session) admit(cmd *pulsarproto.CommandConnect, own Caller) (caller Caller, instance bool, err error) {
+	if s.options.Instances == nil {
+		return own, false, nil
+	}
+	caller, instance, err = s.options.Instances.Admit(cmd)
+	if err == nil && !instance {
+		caller = own
+	}
+	return caller, instance, err
 }
 
 // refuseLogin tells a client that its credentials are refused, and ends the connection.

@@ -59,5 +59,5 @@ func (r request) endTxnOnParticipant(id txn.ID, participant txn.Participant, ask
 		return
 	}
 	participant.Topic = topic.String()
-	r.services.Topics.EndTxn(r.ctx, id, participant, action, *lowWaterMark, done)
+	r.services.Topics.EndTxn(r.ctx, id, participant, action, *lowWaterMark, r.instance, done)
 }

@@ -92,6 +92,7 @@ type fakeTopics struct {
 	mu        sync.Mutex
 	producers []*fakeProducer
 	consumers []*fakeConsumer
+	decided   []bool // of the ends
 }
 
 func (f *fakeTopics) PartitionCount(_ context.Context, name topicname.Name, create bool) (int, error) {
@@ -138,7 +139,10 @@ func (f *fakeTopics) newConsumer(client ConsumerClient) *fakeConsumer {
 	return c
 }
 
-func (f *fakeTopics) EndTxn(_ context.Context, _ txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
+func (f *fakeTopics) EndTxn(_ context.Context, _ txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, decided bool, done func(error)) {
+	f.mu.Lock()
+	f.decided = append(f.decided, decided)
+	f.mu.Unlock()
 	if f.endTxn != nil {
 		f.endTxn(participant, action, lowWaterMark, done)
 		return

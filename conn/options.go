@@ -58,6 +58,8 @@ type Options struct {
 	MaxPatternLength int
 	// Authenticator decides who connects. Nil: authentication is off and every Caller is unknown.
 	Authenticator Authenticator
+	// Instances admits the other instances of the cluster, behind Authenticator. Nil: this is the only one.
+	Instances Instances
 	// AuthRefresh is how long before the end of its credentials a client is asked for fresh ones, where they last at least
 	// twice as long. Default 60 s. Source: broker.conf authenticationRefreshCheckSeconds.
 	AuthRefresh time.Duration

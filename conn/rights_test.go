@@ -108,9 +108,9 @@ func (s spyTopics) Subscribe(ctx context.Context, name topicname.Name, caller Ca
 	return s.fakeTopics.Subscribe(ctx, name, caller, cmd, client)
 }
 
-func (s spyTopics) EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
+func (s spyTopics) EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, decided bool, done func(error)) {
 	s.note()
-	s.fakeTopics.EndTxn(ctx, id, participant, action, lowWaterMark, done)
+	s.fakeTopics.EndTxn(ctx, id, participant, action, lowWaterMark, decided, done)
 }
 
 type spyCoordinators struct {

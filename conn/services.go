@@ -53,8 +53,9 @@ type Topics interface {
 	Produce(ctx context.Context, name topicname.Name, caller Caller, cmd *pulsarproto.CommandProducer, client ProducerClient) (Producer, ProducerInfo, error)
 	// Subscribe attaches a consumer. Nothing is delivered before Flow. ctx and goroutine as in Produce.
 	Subscribe(ctx context.Context, name topicname.Name, caller Caller, cmd *pulsarproto.CommandSubscribe, client ConsumerClient) (Consumer, error)
-	// EndTxn applies END_TXN_ON_PARTITION and END_TXN_ON_SUBSCRIPTION. done as in Coordinators.
-	EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error))
+	// EndTxn applies END_TXN_ON_PARTITION and END_TXN_ON_SUBSCRIPTION. decided tells that a coordinator of the cluster sends it,
+	// whose decision is durable. done as in Coordinators.
+	EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, decided bool, done func(error))
 }
 
 // Lookup finds the owner of a topic.

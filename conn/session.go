@@ -37,6 +37,7 @@ type session struct {
 
 	certificates []*x509.Certificate // the client's; the reader's
 	caller       Caller              // written before connected
+	instance     bool                // another instance of the cluster opened it; written before connected
 	protocol     int32               // version that both ends speak; written before connected
 	// clientVersion is what the client calls itself; written before connected.
 	clientVersion string

@@ -15,6 +15,7 @@ func TestCoordinatorKeys(t *testing.T) {
 		s.Root():         "/p/c/",
 		s.Schema():       "/p/c/meta/schema",
 		s.Coordinators(): "/p/c/meta/coordinators",
+		s.PeerSecret():   "/p/c/meta/peers",
 		s.Instance("1f"): "/p/c/instances/1f",
 		s.TC(1 << 63):    "/p/c/tc/8000000000000000/",
 		s.Leader(1):      "/p/c/tc/0000000000000001/leader",

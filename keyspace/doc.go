@@ -4,6 +4,7 @@
 //	/<prefix>/<cluster>/
 //	  meta/schema                              version of this layout, decimal
 //	  meta/coordinators                        number of transaction coordinators, decimal, never shrinks
+//	  meta/peers                               secret of the instances that share the store, hex
 //	  instances/<id>                           a live process, under the lease of its session
 //	  tc/<id>/leader                           election key under a lease; its create revision is the term
 //	  tc/<id>/next                             upper bound (exclusive) of the ids that may have been used, decimal

@@ -20,6 +20,9 @@ func (s Space) Schema() string { return s.root + "meta/schema" }
 // Coordinators is the key of the number of coordinators.
 func (s Space) Coordinators() string { return s.root + "meta/coordinators" }
 
+// PeerSecret is the key of what the instances of the cluster share to know each other.
+func (s Space) PeerSecret() string { return s.root + "meta/peers" }
+
 // Instances is the prefix of the live processes.
 func (s Space) Instances() string { return s.root + "instances/" }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // checkedTopics are the topics as connections see them: an end of one participant that a client sends itself is held against
-// what the coordinator has decided, durably, before it reaches the topic. So no message from outside can make a participant
+// what the coordinator has decided, durably, before it reaches the topic. One that another instance sends is decided. So no message from outside can make a participant
 // differ from its transaction (O-6, promise 1).
 type checkedTopics struct {
 	*topic.Topics
@@ -20,8 +20,8 @@ type checkedTopics struct {
 // EndTxn applies END_TXN_ON_PARTITION and END_TXN_ON_SUBSCRIPTION. Errors: *txn.StatusError if the transaction is open or
 // decided the other way; those of the coordinator and the topic. One that no coordinator knows is ended as asked: nothing else
 // can end it.
-func (t *checkedTopics) EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
-	if id.Most >= t.group.Count() {
+func (t *checkedTopics) EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, decided bool, done func(error)) {
+	if decided || id.Most >= t.group.Count() {
 		t.Topics.EndTxn(ctx, id, participant, action, lowWaterMark, done)
 		return
 	}
