@@ -126,7 +126,7 @@ func TestHistoryOfAStore(t *testing.T) {
 // Large requests are behind raft's snapshot, and out of memory, long before snapshotCount of them.
 func TestRaftLogIsCutByBytes(t *testing.T) {
 	store := openStore(t, Options{})
-	server := store.server.Server
+	server := inside(store).server.Server
 	rev := put(t, store, "key", "value")
 	applied := server.AppliedIndex()
 	store.Wrote(raftWindow)
@@ -152,7 +152,7 @@ func TestNoSpaceAlarmAtStart(t *testing.T) {
 	for range 10 {
 		put(t, store, "key", strings.Repeat("x", 4*mebibyte))
 	}
-	server := store.server.Server
+	server := inside(store).server.Server
 	_, err := server.Alarm(t.Context(), &etcdserverpb.AlarmRequest{
 		MemberID: uint64(server.MemberID()), Action: etcdserverpb.AlarmRequest_ACTIVATE, Alarm: etcdserverpb.AlarmType_NOSPACE,
 	})

@@ -48,7 +48,7 @@ func TestServerThatStopsFailsTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.server.Server.Stop()
+	inside(store).server.Server.Stop()
 	select {
 	case err := <-store.Failed():
 		if err == nil {
@@ -60,7 +60,7 @@ func TestServerThatStopsFailsTheStore(t *testing.T) {
 	if err := store.Close(); err == nil {
 		t.Error("close hides the failure")
 	}
-	if err := store.lock.release(); err != nil {
+	if err := inside(store).lock.release(); err != nil {
 		t.Errorf("the directory was given up before the process ended: %v", err)
 	}
 }

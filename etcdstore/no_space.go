@@ -11,8 +11,8 @@ import (
 )
 
 // clearNoSpace frees space and takes the alarm back if the store was locked for lack of space.
-func (s *Store) clearNoSpace(ctx context.Context) error {
-	alarms, err := s.client.AlarmList(ctx)
+func (e *embedded) clearNoSpace(ctx context.Context) error {
+	alarms, err := e.client.AlarmList(ctx)
 	if err != nil {
 		return fmt.Errorf("read alarms of the store: %w", err)
 	}
@@ -20,12 +20,12 @@ func (s *Store) clearNoSpace(ctx context.Context) error {
 		if alarm.GetAlarm() != etcdserverpb.AlarmType_NOSPACE {
 			continue
 		}
-		s.log.Warn().Msg("the store was locked for lack of space: compacting and defragmenting")
-		if err := s.shrink(ctx); err != nil {
+		e.log.Warn().Msg("the store was locked for lack of space: compacting and defragmenting")
+		if err := e.shrink(ctx); err != nil {
 			return err
 		}
 		member := &clientv3.AlarmMember{MemberID: alarm.GetMemberID(), Alarm: alarm.GetAlarm()}
-		if _, err := s.client.AlarmDisarm(ctx, member); err != nil {
+		if _, err := e.client.AlarmDisarm(ctx, member); err != nil {
 			return fmt.Errorf("unlock the store: %w", err)
 		}
 	}
@@ -33,12 +33,12 @@ func (s *Store) clearNoSpace(ctx context.Context) error {
 }
 
 // shrink forgets all history and gives free pages back to the file system. Nobody is served meanwhile.
-func (s *Store) shrink(ctx context.Context) error {
-	_, err := s.client.Compact(ctx, s.server.Server.KV().Rev(), clientv3.WithCompactPhysical())
+func (e *embedded) shrink(ctx context.Context) error {
+	_, err := e.client.Compact(ctx, e.server.Server.KV().Rev(), clientv3.WithCompactPhysical())
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact the store: %w", err)
 	}
-	if err := s.server.Server.Backend().Defrag(); err != nil {
+	if err := e.server.Server.Backend().Defrag(); err != nil {
 		return fmt.Errorf("defragment the store: %w", err)
 	}
 	return nil

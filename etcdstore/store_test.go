@@ -58,6 +58,9 @@ func openError(t testing.TB, o Options) error {
 	return err
 }
 
+// inside is the care of an embedded store.
+func inside(store *Store) *embedded { return store.care.(*embedded) }
+
 func put(t testing.TB, store *Store, key, value string) int64 {
 	t.Helper()
 	response, err := store.Client().Put(t.Context(), key, value)
@@ -91,7 +94,7 @@ func TestValuesLast(t *testing.T) {
 // The member has no listener, so it needs no port and nobody can reach it.
 func TestListensNowhere(t *testing.T) {
 	store := openStore(t, Options{})
-	if n := len(store.server.Clients) + len(store.server.Peers); n != 0 {
+	if n := len(inside(store).server.Clients) + len(inside(store).server.Peers); n != 0 {
 		t.Errorf("%d listeners", n)
 	}
 }
@@ -236,7 +239,7 @@ func isCorrupt(key string) func(error) bool {
 // fsync is on, and the write-ahead log was synced before a write is acknowledged.
 func TestSyncedBeforeAcknowledged(t *testing.T) {
 	store := openStore(t, Options{})
-	if store.server.Config().UnsafeNoFsync {
+	if inside(store).server.Config().UnsafeNoFsync {
 		t.Fatal("fsync is off")
 	}
 	before := fsyncs(t)
