@@ -196,17 +196,6 @@ func TestBindAddress(t *testing.T) {
 	}
 }
 
-// A stock file's ZooKeeper is passed over with one warning; an etcd is refused rather than replaced.
-func TestMetadataStore(t *testing.T) {
-	_, report := load(t, Sources{Set: []string{"metadataStoreUrl=zk:a:2181,b:2181"}})
-	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "the store is embedded") {
-		t.Errorf("zk: %v", report.Warnings)
-	}
-	if got := faults(t, Sources{Set: []string{"metadataStoreUrl=etcd:http://a:2379"}}); len(got) != 1 {
-		t.Errorf("etcd: %v", got)
-	}
-}
-
 // FC-41: the effective configuration can be inspected.
 func TestCheck(t *testing.T) {
 	var out strings.Builder

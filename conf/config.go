@@ -7,14 +7,14 @@ import (
 
 // Config holds every setting that pulsar-tc honours. Tags: conf is the key as broker.conf spells it, also lists other
 // spellings, unit is the unit of the value in a file, range is least and greatest value (inclusive, in that unit), oneof the
-// allowed words.
+// allowed words, external the default where the store is an etcd cluster.
 //
 // Keys and defaults of Pulsar are those of its conf/broker.conf and ServiceConfiguration.java, unless doc says otherwise.
 type Config struct {
 	// Listening and identity.
 	ClusterName           string        `conf:"clusterName" default:"standalone" doc:"Name of this cluster: part of every key in the store and the label cluster of all metrics."`
-	MetadataStoreURL      string        `conf:"metadataStoreUrl" doc:"The store is embedded, whatever a file of Pulsar names here (zk:...), and a warning says so."`
-	DataDir               string        `conf:"dataDir" default:"./data" doc:"Directory of the embedded store."`
+	MetadataStoreURL      string        `conf:"metadataStoreUrl" doc:"Empty: the store is embedded. etcd:http://h1:2379,http://h2:2379, or https://: an etcd cluster, which any number of processes of one clusterName share. Another store in a file of Pulsar (zk:...) is passed over with a warning; command coordinator refuses it."`
+	DataDir               string        `conf:"dataDir" default:"./data" doc:"Directory of the embedded store; not used with an etcd cluster."`
 	BindAddress           string        `conf:"bindAddress" default:"0.0.0.0" doc:"Address to listen on. Without a configuration file the default is 127.0.0.1."`
 	AdvertisedAddress     string        `conf:"advertisedAddress" doc:"Host name in lookup answers; empty means the name of this host. Without a configuration file the default is localhost."`
 	BrokerServicePort     int           `conf:"brokerServicePort" also:"servicePort" default:"6650" range:"-1,65535" doc:"Port of the binary protocol; 0 takes a free one, -1 is off. Given and empty is off, too, where brokerServicePortTls is set."`
@@ -25,7 +25,7 @@ type Config struct {
 
 	// Connections.
 	KeepAlive                              time.Duration `conf:"keepAliveIntervalSeconds" unit:"s" default:"30" range:"-2147483648,2147483647" doc:"PING a silent connection after this long, close it after one more; 0 or less is off."`
-	MaxMessageSize                         int           `conf:"maxMessageSize" unit:"bytes" default:"5242880" range:"1,1073741824" doc:"Largest message; the largest frame accepted is this plus 10240."`
+	MaxMessageSize                         int           `conf:"maxMessageSize" unit:"bytes" default:"5242880" range:"1,1073741824" doc:"Largest message; the largest frame accepted is this plus 10240. With an etcd cluster, clients are told what fits etcdMaxRequestBytes if that is less."`
 	ConnectionLivenessCheckTimeout         time.Duration `conf:"connectionLivenessCheckTimeoutMillis" unit:"ms" default:"5000" range:"0," doc:"Time that an old connection has to answer when a new producer or consumer conflicts with it; 0 is off."`
 	BrokerMaxConnections                   int           `conf:"brokerMaxConnections" also:"maxConcurrentInboundConnections" default:"0" range:"0," doc:"Most connections in total; 0 is no limit."`
 	BrokerMaxConnectionsPerIP              int           `conf:"brokerMaxConnectionsPerIp" also:"maxConcurrentInboundConnectionsPerIp" default:"0" range:"0," doc:"Most connections of one address; 0 is no limit."`
@@ -67,12 +67,12 @@ type Config struct {
 
 	// Transactions.
 	TransactionCoordinatorEnabled        bool          `conf:"transactionCoordinatorEnabled" default:"true" doc:"Run transaction coordinators. Absent means true, unlike Pulsar; an explicit false is honoured."`
-	InitialNumTransactionCoordinators    int           `conf:"initialNumTransactionCoordinators" default:"1" range:"1,4096" doc:"Coordinators that a new store gets; no effect on an existing one."`
+	InitialNumTransactionCoordinators    int           `conf:"initialNumTransactionCoordinators" default:"1" external:"16" range:"1,4096" doc:"Coordinators that a new store gets; no effect on an existing one."`
 	MaxActiveTransactionsPerCoordinator  int64         `conf:"maxActiveTransactionsPerCoordinator" default:"0" range:"0," doc:"Transactions of one coordinator that have not ended; 0 is no limit."`
 	TooManyTransactionsPause             time.Duration `conf:"tooManyTransactionsPauseMs" unit:"ms" default:"1000" range:"0,3600000" doc:"Wait before a new transaction over that limit is refused, so that clients do not spin."`
 	TransactionMaxTTL                    time.Duration `conf:"transactionMaxTtlMs" unit:"ms" default:"604800000" range:"1," doc:"Longest timeout that a transaction may ask for; longer ones are refused, never shortened."`
 	TransactionMaxParticipants           int           `conf:"transactionMaxParticipants" default:"10000" range:"1,1000000" doc:"Partitions and subscriptions of one transaction."`
-	TransactionMaxParticipantBytes       int           `conf:"transactionMaxParticipantBytes" unit:"bytes" default:"1048576" range:"1024,1073741824" doc:"Bytes of the names of one transaction's participants."`
+	TransactionMaxParticipantBytes       int           `conf:"transactionMaxParticipantBytes" unit:"bytes" default:"1048576" external:"262144" range:"1024,1073741824" doc:"Bytes of the names of one transaction's participants; with an etcd cluster at most a quarter of etcdMaxRequestBytes."`
 	TransactionMaxNamesPerOwner          int           `conf:"transactionMaxNamesPerOwner" default:"10000" range:"1," doc:"Client names that one role may have kept outcomes under, in one coordinator."`
 	TransactionEndWait                   time.Duration `conf:"transactionEndWaitMs" unit:"ms" default:"0" range:"0," doc:"An end that takes longer is answered ServiceNotReady and goes on; 0 waits for the end."`
 	TransactionLateSendPolicy            string        `conf:"transactionLateSendPolicy" default:"reject" oneof:"reject|drop" doc:"A message that arrives after the end of its transaction is rejected, or dropped with a receipt."`
@@ -133,7 +133,16 @@ type Config struct {
 	ExposeTopicLevelMetricsInPrometheus bool `conf:"exposeTopicLevelMetricsInPrometheus" default:"true" doc:"Show metrics of each loaded topic, up to 10000 of them, and not of namespaces."`
 
 	// The store.
-	EtcdQuotaBytes int64 `conf:"etcdQuotaBytes" unit:"bytes" default:"8589934592" range:"67108864," doc:"Bytes that the embedded store may use on disk. Data is refused first, then new transactions; ends go on from a reserve."`
+	EtcdQuotaBytes          int64         `conf:"etcdQuotaBytes" unit:"bytes" default:"8589934592" range:"67108864," doc:"Bytes that the embedded store may use on disk. Data is refused first, then new transactions; ends go on from a reserve."`
+	EtcdTrustCertsFilePath  string        `conf:"etcdTrustCertsFilePath" doc:"Authorities that stand behind the certificates of the etcd cluster, PEM; empty: those of this host."`
+	EtcdCertificateFilePath string        `conf:"etcdCertificateFilePath" doc:"Certificate that the etcd cluster is shown, PEM."`
+	EtcdKeyFilePath         string        `conf:"etcdKeyFilePath" doc:"The private key of that certificate, PEM. Both are read again for each connection."`
+	EtcdUser                string        `conf:"etcdUser" doc:"User of the etcd cluster; it needs to read and write below /pulsar-tc/<clusterName>/."`
+	EtcdPassword            string        `conf:"etcdPassword" doc:"Password of that user."`
+	CoordinatorLease        time.Duration `conf:"coordinatorLeaseSeconds" unit:"s" default:"6" range:"2,3600" doc:"With an etcd cluster: for how long a process that died keeps its coordinators."`
+	EtcdMaxTxnOps           int           `conf:"etcdMaxTxnOps" default:"128" range:"128,1048576" doc:"Operations that the etcd cluster takes in one transaction: its --max-txn-ops, or less. Tried at the start."`
+	EtcdMaxRequestBytes     int           `conf:"etcdMaxRequestBytes" unit:"bytes" default:"1572864" range:"1048576,536870912" doc:"Bytes that it takes in one request: its --max-request-bytes, or less. Tried at the start."`
+	EtcdManageStore         bool          `conf:"etcdManageStore" default:"false" doc:"Compact the history of the etcd cluster, and defragment and unlock it when it ran out of space. Only for a cluster that nobody else uses."`
 }
 
 // saturatedDuration is n units; what does not fit is the longest duration there is, or its negative.

@@ -33,7 +33,6 @@ const (
 	javaOnly       = "names a Java class or library; has no meaning here"
 	groupCommit    = "every log record is part of a group commit whose size follows the load"
 	ownStore       = "the store is etcd; its limits have settings of their own"
-	noExternal     = "this version has its embedded store only"
 	inProcess      = "participants are in this process and have no time limit of their own"
 	topicSide      = "this topic keeps its transaction state in the store, without snapshots"
 	noSuchLimit    = "HTTP has fixed limits here"
@@ -47,13 +46,9 @@ const (
 // ServiceConfiguration.java.
 var notHonoured = []known{
 	{key: "configurationMetadataStoreUrl", reason: ownStore},
-	{key: "metadataStoreConfigPath", reason: ownStore},
+	{key: "metadataStoreConfigPath", reason: "the connection to etcd has settings of its own, which begin with etcd"},
 	{key: "metadataStoreSessionTimeoutMillis", harmless: "30000", reason: ownStore},
 	{key: "metadataStoreOperationTimeoutSeconds", harmless: "30", reason: ownStore},
-	{key: "coordinatorLeaseSeconds", harmless: "6", reason: noExternal},
-	{key: "etcdMaxTxnOps", harmless: "128", reason: noExternal},
-	{key: "etcdMaxRequestBytes", harmless: "1572864", reason: noExternal},
-	{key: "etcdManageStore", harmless: "false", reason: noExternal},
 	{key: "bindAddresses", reason: "this version has one listener"},
 	{key: "advertisedListeners", reason: "this version has one listener"},
 	{key: "internalListenerName", reason: "this version has one listener"},

@@ -13,6 +13,8 @@ type Sources struct {
 	File    string   // path of a configuration file; empty: none
 	Environ []string // NAME=value, as os.Environ returns it
 	Set     []string // key=value, as --set takes it
+
+	NeedsEtcd bool // a metadataStoreUrl that names no etcd cluster is a fault
 }
 
 // Load reads all sources. The report is complete as far as the sources could be read, also beside an error. Errors:
@@ -35,7 +37,7 @@ func Load(sources Sources) (*Config, *Report, error) {
 
 	config := loader.config(sources.File != "")
 	loader.checkNotHonoured()
-	checkStore(config, report, &loader)
+	loader.checkStore(config, sources.NeedsEtcd)
 	checkTransactions(config, report)
 	loader.switchOffPorts(config)
 	loader.checkTLS(config)
@@ -117,18 +119,19 @@ func isKnown(key string) bool {
 func (l *loader) config(withFile bool) *Config {
 	config := &Config{}
 	fields := reflect.ValueOf(config).Elem()
+	circumstances := circumstances{withFile: withFile, external: l.external()}
 	for i := range settings() {
 		s := &settings()[i]
 		winner, given := l.winner(s)
 		if !given {
-			l.setDefault(fields, s, withFile)
+			setDefault(fields, s, circumstances)
 			continue
 		}
 		l.report.origins[s.key] = winner.origin
 		parsed, ok := s.parse(winner.value)
 		if !ok {
 			l.fault(winner, "must be "+s.rule())
-			l.setDefault(fields, s, withFile)
+			setDefault(fields, s, circumstances)
 			continue
 		}
 		fields.Field(s.field).Set(parsed)
@@ -137,8 +140,8 @@ func (l *loader) config(withFile bool) *Config {
 }
 
 // setDefault gives the field of s its default. A default that breaks its own rule is a mistake in a tag.
-func (l *loader) setDefault(fields reflect.Value, s *setting, withFile bool) {
-	value := s.defaultValue(withFile)
+func setDefault(fields reflect.Value, s *setting, in circumstances) {
+	value := s.defaultValue(in)
 	if value == "" {
 		return
 	}

@@ -11,7 +11,8 @@ var ownKeys = []string{
 	"transactionMaxParticipantBytes", "transactionMaxNamesPerOwner", "transactionEndWaitMs", "transactionLateSendPolicy",
 	"transactionMetaPersistCount", "transactionMetaPersistUnnamedCount", "transactionMetaPersistTimeInHour",
 	"transactionMetaExpireCheckIntervalInSecond", "transactionMetaPersistMinTimeInSecond", "transactionMetaPersistMaxPerCoordinator",
-	"etcdQuotaBytes",
+	"etcdQuotaBytes", "etcdTrustCertsFilePath", "etcdCertificateFilePath", "etcdKeyFilePath", "etcdUser", "etcdPassword", "coordinatorLeaseSeconds",
+	"etcdMaxTxnOps", "etcdMaxRequestBytes", "etcdManageStore",
 }
 
 // Markdown returns the table of settings for the documentation.
@@ -26,7 +27,11 @@ func Markdown() string {
 		if len(s.also) > 0 {
 			key += " (also " + strings.Join(s.also, ", ") + ")"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", key, s.unit, s.fallback, strings.TrimSuffix(s.rule(), " ("+s.unit+")"), s.doc)
+		fallback := s.fallback
+		if s.external != "" {
+			fallback += ", " + s.external + " with an etcd cluster"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", key, s.unit, fallback, strings.TrimSuffix(s.rule(), " ("+s.unit+")"), s.doc)
 	}
 	b.WriteString("\nPulsar does not have: " + strings.Join(ownKeys, ", ") + ". Names that begin with transactionMetaPersist are PIP-255's, or go with them.\n")
 	b.WriteString("\n## Keys of Pulsar that are known and not honoured\n\n" +

@@ -17,6 +17,7 @@ type setting struct {
 	also        []string // other spellings of key
 	unit        string
 	fallback    string // default
+	external    string // default where the store is an etcd cluster, if it differs
 	least, most int64  // of a whole number, in unit
 	oneOf       []string
 	doc         string
@@ -57,6 +58,7 @@ func newSetting(index int, field reflect.StructField) setting {
 		also:     strings.Fields(field.Tag.Get("also")),
 		unit:     field.Tag.Get("unit"),
 		fallback: field.Tag.Get("default"),
+		external: field.Tag.Get("external"),
 		doc:      field.Tag.Get("doc"),
 		field:    index,
 		kind:     field.Type,
@@ -145,12 +147,17 @@ func parseBool(value string) (b, ok bool) {
 	return false, false
 }
 
+// circumstances are what defaults depend on.
+type circumstances struct{ withFile, external bool }
+
 // defaultValue is the value of an absent key.
-func (s *setting) defaultValue(withFile bool) string {
+func (s *setting) defaultValue(in circumstances) string {
 	switch {
-	case !withFile && s.key == "bindAddress":
+	case in.external && s.external != "":
+		return s.external
+	case !in.withFile && s.key == "bindAddress":
 		return "127.0.0.1"
-	case !withFile && s.key == "advertisedAddress":
+	case !in.withFile && s.key == "advertisedAddress":
 		return "localhost"
 	}
 	return s.fallback

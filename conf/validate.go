@@ -1,22 +1,6 @@
 package conf
 
-import (
-	"net"
-	"strings"
-)
-
-// checkStore judges metadataStoreUrl. A ZooKeeper in one of Pulsar's files is passed over with a warning; an etcd was meant for
-// us, and a store of its own in its place would split one coordinator into two.
-func checkStore(config *Config, report *Report, l *loader) {
-	origin := report.Origin("metadataStoreUrl")
-	switch {
-	case config.MetadataStoreURL == "":
-	case strings.HasPrefix(config.MetadataStoreURL, "etcd:"):
-		l.fault(assignment{"metadataStoreUrl", config.MetadataStoreURL, origin}, "must not be an etcd: this version has its embedded store only")
-	default:
-		report.warn("metadataStoreUrl=%s (%s) is not used: the store is embedded", config.MetadataStoreURL, origin)
-	}
-}
+import "net"
 
 // checkTransactions warns where a file of Pulsar's, whose default is off, turns off what the product is for.
 func checkTransactions(config *Config, report *Report) {

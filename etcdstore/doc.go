@@ -1,5 +1,8 @@
-// Package etcdstore runs an etcd server inside this process and takes care of it, so that a standalone coordinator has a
-// durable, linearizable store and nothing to install.
+// Package etcdstore opens the etcd that everything durable is in and takes care of it: a server of its own inside this process
+// (Open), so that a standalone coordinator has a durable, linearizable store and nothing to install; or a cluster that others
+// run and that several processes share (Connect).
+//
+// # Embedded
 //
 // The member is alone in its cluster and listens nowhere: neither on TCP ports nor on unix sockets. The only way in is the
 // client of Store.Client, which calls the server's functions directly. So two standalones on one machine do not meet, and no
@@ -19,6 +22,20 @@
 //
 //	lock            flock(2) of the process that runs on the directory; its content is that process's pid in decimal
 //	etcd/member/    etcd's own files: write-ahead log, raft snapshots, key-value backend
+//
+// # In a cluster
+//
+// Invariants:
+//   - Requests go to members that answer and that belong to the cluster of the start. One of another cluster is refused at the
+//     start; if it shows up later it is not used, and an answer of it ends the process.
+//   - Nothing is compacted, defragmented or unlocked, unless ClusterOptions.Manage says so. So Pin holds nothing.
+//   - The limits of the members are known: transactions that cannot apply have tried them.
+//   - Space follows quota, size and alarms of the members as they were last seen, and every write that etcd refused for lack of
+//     space. Such a write may have been applied.
+//
+// # Both
+//
+// A space of keys that has keys but no layout version of ours belongs to somebody else and is refused.
 //
 // The keys in the store are those of package keyspace.
 package etcdstore

@@ -20,17 +20,28 @@ func (e *NewerSchemaError) Error() string {
 	return fmt.Sprintf("the store has schema version %d, this build knows versions up to %d: run a newer build", e.Stored, e.Known)
 }
 
-// EnsureLayout checks the version of the layout and returns the number of coordinators. A store without either gets this
+// ForeignKeysError says that the prefix of our keys has keys and no layout of ours: somebody else uses it.
+type ForeignKeysError struct{ Root, Key string }
+
+func (e *ForeignKeysError) Error() string {
+	return fmt.Sprintf("%s is not a store of this program: it has no layout version, but keys such as %.128q; choose another clusterName, or remove them", e.Root, e.Key)
+}
+
+// EnsureLayout checks the version of the layout and returns the number of coordinators. A space without any key gets this
 // build's version and the initial number; both are written once and in one transaction, so that two processes that start
 // together agree.
 func EnsureLayout(ctx context.Context, kv clientv3.KV, space keyspace.Space, initial uint64) (coordinators uint64, err error) {
 	schema, count := space.Schema(), space.Coordinators()
-	_, err = kv.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(schema), "=", 0), clientv3.Compare(clientv3.CreateRevision(count), "=", 0)).
+	made, err := kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(space.Root()), "=", 0).WithPrefix()).
 		Then(clientv3.OpPut(schema, strconv.Itoa(keyspace.SchemaVersion)), clientv3.OpPut(count, strconv.FormatUint(initial, 10))).
+		Else(clientv3.OpGet(schema, clientv3.WithCountOnly()), clientv3.OpGet(space.Root(), clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())).
 		Commit()
 	if err != nil {
 		return 0, fmt.Errorf("create the layout of the store: %w", err)
+	}
+	if !made.Succeeded && made.Responses[0].GetResponseRange().Count == 0 {
+		return 0, &ForeignKeysError{Root: space.Root(), Key: string(made.Responses[1].GetResponseRange().Kvs[0].Key)}
 	}
 	version, err := readNumber(ctx, kv, schema)
 	if err != nil {

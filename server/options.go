@@ -16,19 +16,10 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
-	"github.com/pulsar-tc/pulsar-tc/etcdstore"
-	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/preserver"
-	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 )
-
-// keyPrefix is the first element of every key.
-const keyPrefix = "pulsar-tc"
-
-// maxTxnOps is the limit on the operations of one etcd transaction that the embedded server is given.
-const maxTxnOps = 8192
 
 // Options say what to start.
 type Options struct {
@@ -39,20 +30,7 @@ type Options struct {
 	WrapKV func(clientv3.KV) clientv3.KV
 }
 
-func (o *Options) space() keyspace.Space { return keyspace.New(keyPrefix, o.Config.ClusterName) }
-
-func (o *Options) store() etcdstore.Options {
-	return etcdstore.Options{
-		Dir:                 o.Config.DataDir,
-		Space:               o.space(),
-		InitialCoordinators: uint64(o.Config.InitialNumTransactionCoordinators),
-		MaxMessageBytes:     max(o.Config.MaxMessageSize, minMessageBytes),
-		MaxTxnOps:           maxTxnOps,
-		QuotaBytes:          o.Config.EtcdQuotaBytes,
-	}
-}
-
-func (o *Options) coordinator(events coordinator.Events) coordinator.Options {
+func (o *Options) coordinator(events coordinator.Events, l limits) coordinator.Options {
 	c := o.Config
 	options := coordinator.DefaultOptions()
 	options.Events = events
@@ -64,7 +42,7 @@ func (o *Options) coordinator(events coordinator.Events) coordinator.Options {
 		MaxActive:           int(min(c.MaxActiveTransactionsPerCoordinator, maxActive)),
 		MaxParticipants:     c.TransactionMaxParticipants,
 		MaxParticipantBytes: c.TransactionMaxParticipantBytes,
-		MaxSnapshotBytes:    o.store().MaxRequestBytes() / 2,
+		MaxSnapshotBytes:    l.requestBytes / 2,
 		Preserver: preserver.Options{
 			Count:         c.TransactionMetaPersistCount,
 			UnnamedCount:  c.TransactionMetaPersistUnnamedCount,
@@ -77,18 +55,14 @@ func (o *Options) coordinator(events coordinator.Events) coordinator.Options {
 	return options
 }
 
-// minMessageBytes is the size of messages that the store is made for where maxMessageSize is smaller: a snapshot of a
-// transaction with all participants that the defaults allow must fit one request, too.
-const minMessageBytes = 5 << 20
-
 // maxActive keeps maxActiveTransactionsPerCoordinator, a long in Pulsar, within an int everywhere.
 const maxActive = 1<<31 - 1
 
-func (o *Options) connections(events conn.Events) conn.Options {
+func (o *Options) connections(events conn.Events, l limits) conn.Options {
 	c := o.Config
 	return conn.Options{
 		Version:              o.Version,
-		MaxMessageSize:       c.MaxMessageSize,
+		MaxMessageSize:       l.messageSize,
 		KeepAlive:            offIfNotPositive(c.KeepAlive),
 		LivenessTimeout:      offIfNotPositive(c.ConnectionLivenessCheckTimeout),
 		MaxPendingSends:      c.MaxPendingPublishRequestsPerConnection,
@@ -119,18 +93,14 @@ func offIfNotPositive[T int | time.Duration](value T) T {
 	return value
 }
 
-// deliveryHeadroom is what the frame of a MESSAGE needs beside what its SEND had: a client takes no larger frame than that of
-// maxMessageSize and FramePadding. Within the padding, metadata do not count: the Go client's chunks are maxMessageSize long
-// without them.
-const deliveryHeadroom = 1 << 10
-
-func (o *Options) topics() topic.Options {
+func (o *Options) topics(l limits) topic.Options {
 	c := o.Config
 	options := topic.Options{
 		Keys:                          o.space(),
 		Log:                           o.Log,
-		MaxTxnOps:                     maxTxnOps,
-		MaxMessageSize:                c.MaxMessageSize + pulsarproto.FramePadding - deliveryHeadroom,
+		MaxTxnOps:                     l.txnOps,
+		MaxRequestBytes:               l.requestBytes,
+		MaxMessageSize:                l.messageSize + storedPadding,
 		AllowAutoTopicCreation:        c.AllowAutoTopicCreation,
 		AllowAutoSubscriptionCreation: c.AllowAutoSubscriptionCreationEnabled,
 	}

@@ -128,7 +128,7 @@ func megabytes(n int64) int64 {
 //
 // Source: BrokerService.isAllowAutoTopicCreationAsync, isAllowAutoSubscriptionCreationAsync.
 func (s *Server) autoCreation(name topicname.Name) topic.AutoCreation {
-	options := s.options.topics()
+	options := s.options.topics(s.limits)
 	joined := topic.AutoCreation{
 		Topics: options.AllowAutoTopicCreation, Partitions: options.AutoPartitions, Subscriptions: options.AllowAutoSubscriptionCreation,
 	}

@@ -77,7 +77,7 @@ func (s *Server) brokerDefaults() map[string]any {
 		"compaction_threshold":             c.CompactionThreshold,
 		"schema_compatibility_strategy":    c.SchemaCompatibilityStrategy,
 		"autoSubscriptionCreationOverride": map[string]bool{"allowAutoSubscriptionCreation": c.AllowAutoSubscriptionCreationEnabled},
-		"max_message_size":                 c.MaxMessageSize,
+		"max_message_size":                 s.limits.messageSize,
 		"replication_clusters":             []string{c.ClusterName},
 	}
 }

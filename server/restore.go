@@ -35,6 +35,9 @@ func (e *ClockBehindError) Error() string {
 // Restore copies a backup into the data directory, which must not hold a store yet, and makes sure that ids go on above those
 // handed out since the backup (promise 5): by the clock, or from idFloor if that is not 0. It leaves nothing behind if it fails.
 func Restore(ctx context.Context, options Options, backup string, idFloor uint64) (err error) {
+	if options.External() {
+		return errors.New("metadataStoreUrl names an etcd cluster: restore that with etcd's own tools, while no process uses it")
+	}
 	from, to := filepath.Join(backup, storeDir), filepath.Join(options.Config.DataDir, storeDir)
 	if _, err := os.Stat(from); err != nil {
 		return fmt.Errorf("backup %s is not a copy of a data directory: %w", backup, err)

@@ -38,6 +38,7 @@ import (
 type Server struct {
 	options   Options
 	store     *etcdstore.Store
+	limits    limits
 	kv        clientv3.KV
 	group     *coordinator.Group
 	resources *resources.Resources
@@ -63,7 +64,7 @@ type Server struct {
 }
 
 // Start opens the ports and the store and returns when every coordinator serves, or after loadWait when some still load:
-// health and the log say why. ctx bounds the start only.
+// health and the log say why. On an etcd cluster it does not wait: others may serve them. ctx bounds the start only.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	s := &Server{options: options, failed: make(chan error, 1), newRights: make(chan struct{}, 1)}
 	run, stop := context.WithCancel(context.Background())
@@ -75,7 +76,9 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 			return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 		}
 	}
-	s.awaitCoordinators(ctx)
+	if !options.External() {
+		s.awaitCoordinators(ctx)
+	}
 	return s, nil
 }
 
@@ -103,27 +106,6 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-func (s *Server) openStore(ctx, run context.Context) error {
-	store, err := etcdstore.Open(ctx, s.options.store(), s.options.Log)
-	if err != nil {
-		return err
-	}
-	s.store = store
-	s.kv = wrapKV(store.Client())
-	if s.options.WrapKV != nil {
-		s.kv = s.options.WrapKV(s.kv)
-	}
-	s.onClose(func(context.Context) error { return store.Close() })
-	s.tasks.Go(func() {
-		select {
-		case err := <-store.Failed():
-			s.fail(fmt.Errorf("the store failed: %w", err))
-		case <-run.Done():
-		}
-	})
-	return nil
-}
-
 // openResources reads tenants, namespaces and policies, which topics and permissions rest on.
 func (s *Server) openResources(ctx, _ context.Context) error {
 	opened, err := resources.Open(ctx, resources.Options{
@@ -138,24 +120,19 @@ func (s *Server) openResources(ctx, _ context.Context) error {
 	return nil
 }
 
-// leadership is that of the only process that may write to the store. Nobody waits for its lease: whoever gets the lock of
-// the data directory next takes over at once. A short one would only end terms of a machine that stands still for a moment.
-var leadership = etcdleader.Options{Exclusive: true, Lease: time.Minute}
-
 // startTopics starts coordinators and topics, which know each other through small interfaces: a topic registers participants,
 // a coordinator ends transactions on topics.
 func (s *Server) startTopics(_, run context.Context) error {
 	log, space := s.options.Log, s.options.space()
-	leader, err := etcdleader.New(leaderClient{s.store.Client(), s.kv}, space, leadership, log)
+	leader, err := etcdleader.New(leaderClient{s.store.Client(), s.kv}, space, s.options.leadership(), log)
 	if err != nil {
 		return err
 	}
 	s.onClose(func(context.Context) error { leader.Close(); return nil })
 
 	registrar := &coordinators{}
-	topicOptions := s.options.topics()
+	topicOptions := s.options.topics(s.limits)
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
-	topicOptions.MaxRequestBytes = s.options.store().MaxRequestBytes()
 	topicOptions.Policies, topicOptions.NamespaceExists, topicOptions.AutoCreation = s.topicPolicies, s.namespaceExists, s.autoCreation
 	s.schemas = registry.New(s.schemaOptions())
 	topicOptions.Schemas = s.schemas
@@ -165,7 +142,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
 	s.nonPersistent = nonpersistent.New(s.nonPersistentOptions())
-	s.terminated = terminatedtopic.New(registrar, s.options.terminated(s.coordinatorCount()))
+	s.terminated = terminatedtopic.New(registrar, s.options.terminated(s.coordinatorCount(), s.limits))
 	s.onClose(func(context.Context) error { s.terminated.Close(); return nil })
 	s.onClose(s.closeConnections)
 
@@ -191,7 +168,7 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 	s.metrics = newMetrics(s.options.Config.ClusterName)
 	events := logged(s.metrics.coordinatorEvents(count), s.options.Log)
 	events.OutcomesChanged = s.terminated.Changed
-	options := s.options.coordinator(events)
+	options := s.options.coordinator(events, s.limits)
 	participants, openLog := embedded.New(s.topics), s.openLog(space)
 	all := make([]*coordinator.Coordinator, count)
 	for tc := range count {
@@ -205,7 +182,7 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 
 func (s *Server) openLog(space keyspace.Space) func(uint64, coordinator.Term) coordinator.Log {
 	options := etcdlog.Options{
-		MaxOps: maxTxnOps, MaxBytes: s.options.store().MaxRequestBytes(), Pin: s.store.Pin, Wrote: s.store.Wrote,
+		MaxOps: s.limits.txnOps, MaxBytes: s.limits.requestBytes, Pin: s.store.Pin, Wrote: s.store.Wrote,
 	}
 	return func(tc uint64, term coordinator.Term) coordinator.Log {
 		return etcdlog.New(s.kv, space, tc, term.Number(), options)
@@ -242,7 +219,7 @@ func (s *Server) serveBinary(_, run context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := s.options.connections(s.metrics.connectionEvents())
+	options := s.options.connections(s.metrics.connectionEvents(), s.limits)
 	if s.authentication != nil {
 		options.Authenticator = s.authentication
 	}

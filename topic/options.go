@@ -140,8 +140,8 @@ func (o Options) withDefaults() Options {
 	}
 	setDefault(&o.MaxTxnOps, 128)
 	setDefault(&o.MaxRequestBytes, 3<<19)
-	setDefault(&o.MaxMessageSize, o.MaxRequestBytes-requestHeadroom)
-	o.MaxMessageSize = min(o.MaxMessageSize, o.MaxRequestBytes-requestHeadroom)
+	setDefault(&o.MaxMessageSize, MostMessageBytes(o.MaxRequestBytes))
+	o.MaxMessageSize = min(o.MaxMessageSize, MostMessageBytes(o.MaxRequestBytes))
 	setDefault(&o.StoreTimeout, 10*time.Second)
 	setDefault(&o.LoadTimeout, 20*time.Second)
 	setDefault(&o.Dedup.Names, 10000)
@@ -165,3 +165,6 @@ func setDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 
 // requestHeadroom is what a request needs beside the payload of one message: keys, compares, the mark, the tail.
 const requestHeadroom = 64 << 10
+
+// MostMessageBytes is the size of the largest message, with its metadata, that a request of so many bytes has room for.
+func MostMessageBytes(requestBytes int) int { return requestBytes - requestHeadroom }

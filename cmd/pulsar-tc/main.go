@@ -51,7 +51,7 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(standaloneCommand(), restoreCommand(), transactionsCommand(), confCommand(), versionCommand())
+	root.AddCommand(standaloneCommand(), coordinatorCommand(), restoreCommand(), transactionsCommand(), confCommand(), versionCommand())
 	return root
 }
 

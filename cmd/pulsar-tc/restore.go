@@ -36,16 +36,20 @@ Ids go on from the clock. If the clock is behind the ids of the backup the comma
 			return err
 		},
 	}
-	bindSources(cmd, &file, &dataDir, &set)
+	bindSources(cmd, &file, &set)
+	bindDataDir(cmd, &dataDir)
 	cmd.Flags().Uint64Var(&idFloor, "id-floor", 0, "number above every id handed out since the backup; only where the clock is wrong")
 	return cmd
 }
 
 // bindSources adds the flags that say where settings come from.
-func bindSources(cmd *cobra.Command, file, dataDir *string, set *[]string) {
+func bindSources(cmd *cobra.Command, file *string, set *[]string) {
 	cmd.Flags().StringVar(file, "config", "", "broker.conf, standalone.conf or proxy.conf to read")
-	cmd.Flags().StringVar(dataDir, "data-dir", "", "directory of the store (default ./data)")
 	cmd.Flags().StringArrayVar(set, "set", nil, "key=value that wins over file and environment; may be repeated")
+}
+
+func bindDataDir(cmd *cobra.Command, dataDir *string) {
+	cmd.Flags().StringVar(dataDir, "data-dir", "", "directory of the store (default ./data)")
 }
 
 func sources(file, dataDir string, set []string) conf.Sources {

@@ -23,15 +23,33 @@ func standaloneCommand() *cobra.Command {
 		Short: "Run coordinator, topics and store in this process",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runStandalone(cmd.Context(), sources(file, dataDir, set))
+			return serve(cmd.Context(), sources(file, dataDir, set))
 		},
 	}
-	bindSources(cmd, &file, &dataDir, &set)
+	bindSources(cmd, &file, &set)
+	bindDataDir(cmd, &dataDir)
 	return cmd
 }
 
-// runStandalone serves until ctx is done or the store fails.
-func runStandalone(ctx context.Context, sources conf.Sources) error {
+func coordinatorCommand() *cobra.Command {
+	var file string
+	var set []string
+	cmd := &cobra.Command{
+		Use:   "coordinator",
+		Short: "Run coordinators and topics in this process and others, on the etcd cluster that metadataStoreUrl names",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from := sources(file, "", set)
+			from.NeedsEtcd = true
+			return serve(cmd.Context(), from)
+		},
+	}
+	bindSources(cmd, &file, &set)
+	return cmd
+}
+
+// serve runs a server until ctx is done or its store fails.
+func serve(ctx context.Context, sources conf.Sources) error {
 	began := time.Now()
 	server.TuneCollection()
 	log := newLog()
@@ -60,12 +78,19 @@ func runStandalone(ctx context.Context, sources conf.Sources) error {
 
 // readyLine is the one line that says that clients may come.
 func readyLine(srv *server.Server, config *conf.Config, report *conf.Report, took time.Duration) string {
-	line := fmt.Sprintf("pulsar-tc %s ready in %d ms: %s data %s", version, took.Milliseconds(), strings.Join(srv.URLs(), " "), config.DataDir)
+	line := fmt.Sprintf("pulsar-tc %s ready in %d ms: %s %s", version, took.Milliseconds(), strings.Join(srv.URLs(), " "), storeOf(config))
 	if !config.TransactionCoordinatorEnabled {
 		line += fmt.Sprintf("; transactions are OFF (transactionCoordinatorEnabled=false, from %s; --set transactionCoordinatorEnabled=true turns them on)",
 			report.Origin("transactionCoordinatorEnabled"))
 	}
 	return line
+}
+
+func storeOf(config *conf.Config) string {
+	if endpoints := config.EtcdEndpoints(); endpoints != nil {
+		return "etcd " + strings.Join(endpoints, ",")
+	}
+	return "data " + config.DataDir
 }
 
 // newLog writes JSON, or lines for people where stderr is a terminal.

@@ -1,0 +1,206 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// pingInterval and pingTimeout find connections that hang. gRPC pings no more often than every 10 s.
+	pingInterval = 10 * time.Second
+	pingTimeout  = 2 * time.Second
+	// grpcOverhead is what a message may have beside the request. Source: server/etcdserver/api/v3rpc, grpcOverheadBytes.
+	grpcOverhead = 512 << 10
+)
+
+// cluster is the care of a store in a cluster that others run.
+type cluster struct {
+	log       zerolog.Logger
+	client    *clientv3.Client
+	id        atomic.Uint64 // of the etcd cluster; 0: not known yet
+	failure   *failure
+	endpoints *endpoints
+	room      *clusterRoom
+	history   *history // nil: history is the business of others
+
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+}
+
+// Connect uses an etcd cluster, which any number of processes may share. ctx bounds the start only. Members that do not answer
+// are used as soon as they do; one has to at the start.
+//
+// Errors: no member answers, and why; wrong credentials; *MixedClustersError; *LimitError; *ForeignKeysError; a layout newer
+// than this build; *txn.CorruptError if the layout's own keys cannot be read.
+func Connect(ctx context.Context, options ClusterOptions, log zerolog.Logger) (*Store, error) {
+	options = options.withDefaults()
+	c := &cluster{log: log, failure: newFailure()}
+	if err := c.connect(ctx, options); err != nil {
+		return nil, err
+	}
+	coordinators, err := c.makeReady(ctx, options)
+	if err != nil {
+		return nil, errors.Join(err, c.client.Close())
+	}
+	return &Store{
+		client: c.client, coordinators: coordinators, failure: c.failure, care: c, limits: limits{options.MaxTxnOps, options.MaxRequestBytes},
+	}, nil
+}
+
+func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
+	config, err := options.tlsConfig()
+	if err != nil {
+		return err
+	}
+	c.endpoints = &endpoints{all: options.Endpoints, tls: config, log: c.log, misses: make(map[string]int)}
+	c.client, err = clientv3.New(clientv3.Config{
+		Endpoints:            options.Endpoints,
+		TLS:                  config,
+		Username:             options.User,
+		Password:             options.Password,
+		DialTimeout:          meetTimeout,
+		DialKeepAliveTime:    pingInterval,
+		DialKeepAliveTimeout: pingTimeout,
+		MaxCallSendMsgSize:   options.MaxRequestBytes + grpcOverhead,
+		Logger:               zap.NewNop(), // whoever asked tells of the error
+		DialOptions:          []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.inspect)},
+	})
+	switch {
+	case err == nil:
+		c.endpoints.client = c.client
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return c.endpoints.silence(ctx, err)
+	}
+	return fmt.Errorf("connect to etcd: %w", explain(err))
+}
+
+// makeReady meets the members and the layout, and starts the care.
+func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordinators uint64, err error) {
+	answers, err := c.endpoints.meet(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c.id.Store(c.endpoints.cluster)
+	c.room = newClusterRoom(options.MaxRequestBytes, c.log)
+	c.room.see(answers, 0)
+	if err := tryLimits(ctx, c.client, options); err != nil {
+		return 0, err
+	}
+	coordinators, err = EnsureLayout(ctx, c.client, options.Space, options.InitialCoordinators)
+	if err != nil {
+		return 0, explain(err)
+	}
+	care, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	if options.Manage {
+		c.history = newHistory(c.client, c.room.revision.Load, c.room.live.Load, mostLeastHistory, c.log)
+		c.tasks.Go(func() { c.history.run(care) })
+	}
+	c.tasks.Go(func() { c.run(care) })
+	return coordinators, nil
+}
+
+// run answers at the members until ctx is done.
+func (c *cluster) run(ctx context.Context) {
+	ticker := time.NewTicker(lookInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		refusals := c.room.refusals.Load()
+		answers := c.endpoints.ask(ctx, lookTimeout)
+		if ctx.Err() != nil {
+			return
+		}
+		c.room.see(c.endpoints.judge(ctx, answers), refusals)
+	}
+}
+
+// statusMethod is the one that may be answered by a stranger: it is how strangers are found.
+const statusMethod = "/etcdserverpb.Maintenance/Status"
+
+// inspect sees every answer. One of another cluster says nothing about this one: the process must end, since what it believes
+// to be stored is not where it is about to look.
+func (c *cluster) inspect(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	err := invoke(ctx, method, request, reply, conn, options...)
+	if err != nil {
+		if rpctypes.ErrorDesc(err) == rpctypes.ErrorDesc(rpctypes.ErrGRPCNoSpace) {
+			c.room.refused()
+		}
+		return err
+	}
+	headed, has := reply.(interface {
+		GetHeader() *etcdserverpb.ResponseHeader
+	})
+	if !has || method == statusMethod {
+		return nil
+	}
+	want, got := c.id.Load(), headed.GetHeader().GetClusterId()
+	if want == 0 || got == 0 || got == want {
+		return nil
+	}
+	err = fmt.Errorf("etcd: an endpoint that belonged to cluster %x answers for cluster %x", want, got)
+	c.failure.set(err)
+	return status.Error(codes.DataLoss, err.Error())
+}
+
+func (c *cluster) wrote(n int) {
+	if c.history != nil {
+		c.history.wrote(n)
+	}
+}
+
+func (c *cluster) pin(rev int64) (release func()) {
+	if c.history == nil {
+		return func() {}
+	}
+	return c.history.pin(rev)
+}
+
+func (c *cluster) space() Space { return Space(c.room.state.Load()) }
+
+func (c *cluster) spaceChanged() <-chan struct{} { return c.room.changed }
+
+func (c *cluster) close() error {
+	c.cancel()
+	c.tasks.Wait()
+	err := c.client.Close()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, c.failure.get())
+}
+
+// explain adds to an error of etcd what an operator can do about it.
+func explain(err error) error {
+	for _, hint := range []struct {
+		of   error
+		text string
+	}{
+		{rpctypes.ErrUserEmpty, "etcd has authentication on: etcdUser and etcdPassword are not set"},
+		{rpctypes.ErrAuthFailed, "etcd does not know etcdUser, or etcdPassword is not its password"},
+		{rpctypes.ErrPermissionDenied, "etcdUser needs a role that may read and write the prefix of all keys here"},
+	} {
+		if errors.Is(err, hint.of) {
+			return fmt.Errorf("%w (%s)", err, hint.text)
+		}
+	}
+	return err
+}
