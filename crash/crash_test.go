@@ -1,8 +1,8 @@
 package crash
 
 import (
-	"context"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/internal/history"
 	"github.com/pulsar-tc/pulsar-tc/internal/process"
+	"github.com/pulsar-tc/pulsar-tc/internal/workload"
 )
 
 var (
@@ -33,26 +34,34 @@ func newInstance(t *testing.T, binary string, set ...string) *process.Instance {
 	return process.NewInstance(t, binary, append(forgetting, set...)...)
 }
 
+// newLoad prepares clients for a server that runs.
+func newLoad(t *testing.T, s *process.Instance, options workload.Options) *workload.Load {
+	t.Helper()
+	options.Addrs = []string{fmt.Sprintf("localhost:%d", s.Options.Port)}
+	options.WebURLs = []string{s.Server.WebURL}
+	return workload.New(t, options)
+}
+
 // A server killed at random moments keeps every promise: 1, one outcome; 2, definite answers stay true; 3, success means done;
 // 4, nothing rests on lost state; 5, ids never repeat; 6, every transaction ends.
 func TestRandomKills(t *testing.T) {
 	s := newInstance(t, binaries.Ordinary(t))
 	s.Start()
-	l := newLoad(t, s)
-	l.start()
-	l.startBesides()
+	l := newLoad(t, s, workload.Options{})
+	l.Start()
+	l.StartBesides()
 	for kill := range *killsFlag {
-		pause(l.ctx, time.Duration(200+rand.IntN(3500))*time.Millisecond)
+		l.Pause(time.Duration(200+rand.IntN(3500)) * time.Millisecond)
 		s.Kill()
-		l.restarts.Add(1)
+		l.Restarted()
 		s.Start()
 		t.Logf("kill %d: ready again after %v", kill+1, s.Server.Started.Round(time.Millisecond))
 	}
-	pause(l.ctx, time.Second)
-	l.stop()
-	l.finish()
-	l.check()
-	requireWork(t, l.history.Counts())
+	l.Pause(time.Second)
+	l.Stop()
+	l.Finish()
+	l.Check()
+	requireWork(t, l.History().Counts())
 }
 
 // requireWork refuses a run in which too little happened to show anything.
@@ -60,15 +69,5 @@ func requireWork(t *testing.T, c history.Counts) {
 	t.Helper()
 	if c.Committed < 20 || c.Aborted < 10 || c.UnknownEnds < 5 || c.Messages < 100 || c.Acks < 20 {
 		t.Errorf("too little happened: %+v", c)
-	}
-}
-
-// pause lets the load run for a while.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

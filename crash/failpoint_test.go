@@ -1,16 +1,12 @@
 package crash
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/failpoint"
-	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
-	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
-	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
-	"github.com/pulsar-tc/pulsar-tc/txn"
+	"github.com/pulsar-tc/pulsar-tc/internal/workload"
 )
 
 // everyKind is each store effect of the server, with the effect of its kind at which the server is stopped: a number that
@@ -49,59 +45,24 @@ func dieAt(t *testing.T, kind failpoint.Kind, rule string) {
 		s.Options.Set = append(s.Options.Set, "transactionMetaPersistUnnamedCount=0")
 	}
 	s.Start()
-	l := newLoad(t, s)
-	l.longestTTL = 2 * time.Second
+	l := newLoad(t, s, workload.Options{LongestTTL: 2 * time.Second, UnnamedForgotten: kind == failpoint.Rolling})
 	if kind == failpoint.Rolling {
-		l.unnamedKept = 0
-		l.repeat(l.fillLog)
+		l.StartForgotten()
 	}
-	l.start()
+	l.Start()
 	switch kind {
 	case failpoint.Subscribe, failpoint.Terminate, failpoint.Delete:
-		l.startLives()
+		l.StartLives()
 	}
-	pause(l.ctx, 500*time.Millisecond)
+	l.Pause(500 * time.Millisecond)
 	s.Kill()
-	l.restarts.Add(1)
+	l.Restarted()
 	s.StartToDie(failpoint.Variable + "=" + rule)
 	s.AwaitDeath(dieTime)
-	l.restarts.Add(1)
+	l.Restarted()
 	s.Start()
-	pause(l.ctx, 500*time.Millisecond)
-	l.stop()
-	l.finish()
-	l.check()
-}
-
-// fillLog opens and ends transactions whose outcomes are forgotten at once, so that the log soon is worth cleaning.
-func (l *load) fillLog(ctx context.Context) error {
-	client, err := wiretopic.DialTC(ctx, l.addr)
-	if err != nil {
-		return err
-	}
-	defer closeQuietly(client)
-	const width = 32
-	answers := make(chan error, width)
-	for ctx.Err() == nil {
-		for range width {
-			client.Start(wireclient.NewTxn(0, uint64(l.longestTTL.Milliseconds()), ""), func(answer *pulsarproto.BaseCommand, err error) {
-				if err == nil {
-					err = wireclient.ErrorOf(answer)
-				}
-				if err != nil {
-					answers <- err
-					return
-				}
-				r := answer.GetNewTxnResponse()
-				id := txn.ID{Most: r.GetTxnidMostBits(), Least: r.GetTxnidLeastBits()}
-				client.Start(wireclient.EndTxn(id, txn.Commit, ""), func(_ *pulsarproto.BaseCommand, err error) { answers <- err })
-			})
-		}
-		for range width {
-			if err := <-answers; err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	l.Pause(500 * time.Millisecond)
+	l.Stop()
+	l.Finish()
+	l.Check()
 }

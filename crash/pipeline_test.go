@@ -19,6 +19,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/internal/workload"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -32,6 +33,10 @@ const (
 	pipelineBatch = 100
 	// pipelineTime bounds the whole run.
 	pipelineTime = 5 * time.Minute
+	// requestTime bounds one operation, long enough for the server to start again and answer.
+	requestTime = 20 * time.Second
+	// messagePause is how long a batch waits for one more message.
+	messagePause = 20 * time.Millisecond
 )
 
 // Messages pass a pipeline of three consume-transform-produce stages with the official Go client while the server is killed
@@ -76,7 +81,7 @@ type pipeline struct {
 
 func (p *pipeline) kill(ctx context.Context) {
 	for {
-		pause(ctx, time.Duration(1500+rand.IntN(2500))*time.Millisecond)
+		workload.Pause(ctx, time.Duration(1500+rand.IntN(2500))*time.Millisecond)
 		if ctx.Err() != nil {
 			return
 		}
@@ -97,7 +102,7 @@ func (p *pipeline) stage(ctx context.Context, stage int, batch func(context.Cont
 		err := session.run(ctx, batch)
 		done = session.done
 		if err != nil && ctx.Err() == nil {
-			pause(ctx, 50*time.Millisecond)
+			workload.Pause(ctx, 50*time.Millisecond)
 		}
 	}
 }
@@ -113,11 +118,11 @@ type pipelineSession struct {
 }
 
 func (s *pipelineSession) run(ctx context.Context, batch func(context.Context, *pipelineSession) error) (err error) {
-	if s.client, err = newOfficialClient(s.addr); err != nil {
+	if s.client, err = workload.NewOfficialClient(s.addr); err != nil {
 		return err
 	}
 	defer s.client.Close()
-	if err := bounded(ctx, s.attach); err != nil {
+	if err := workload.Bounded(ctx, requestTime, s.attach); err != nil {
 		return err
 	}
 	for s.done < s.total && ctx.Err() == nil {
@@ -139,7 +144,7 @@ func (s *pipelineSession) attach() (err error) {
 		}
 	}
 	s.producer, err = s.client.CreateProducer(pulsar.ProducerOptions{
-		Topic: pipelineTopic(s.stage), DisableBatching: true, SendTimeout: officialTime,
+		Topic: pipelineTopic(s.stage), DisableBatching: true, SendTimeout: workload.OfficialTime,
 	})
 	return err
 }
@@ -176,7 +181,7 @@ func (p *pipeline) move(ctx context.Context, s *pipelineSession) error {
 // transaction acknowledges in and sends out. When it returns, its fate is known.
 func (s *pipelineSession) transaction(ctx context.Context, in []pulsar.Message, out []*pulsar.ProducerMessage) error {
 	opened := make(chan pulsar.Transaction, 1)
-	if err := bounded(ctx, func() error {
+	if err := workload.Bounded(ctx, requestTime, func() error {
 		t, err := s.client.NewTransaction(time.Minute)
 		opened <- t
 		return err
@@ -186,14 +191,14 @@ func (s *pipelineSession) transaction(ctx context.Context, in []pulsar.Message, 
 	t := <-opened
 	id := txn.ID{Most: t.GetTxnID().MostSigBits, Least: t.GetTxnID().LeastSigBits}
 	s.transactions.Add(1)
-	if err := bounded(ctx, func() error { return s.work(ctx, t, in, out) }); err != nil {
+	if err := workload.Bounded(ctx, requestTime, func() error { return s.work(ctx, t, in, out) }); err != nil {
 		s.repeated.Add(1)
 		if !s.ask(ctx, id, txn.Abort) && ctx.Err() == nil {
 			s.t.Errorf("%v is committed, and nobody asked for it", id)
 		}
 		return err
 	}
-	err := bounded(ctx, func() error { return t.Commit(ctx) })
+	err := workload.Bounded(ctx, requestTime, func() error { return t.Commit(ctx) })
 	committed := err == nil
 	if !committed {
 		s.asked.Add(1)
@@ -241,13 +246,13 @@ func (p *pipeline) ask(ctx context.Context, id txn.ID, action txn.Action) bool {
 			p.t.Errorf("the outcome of %v is forgotten: %v", id, err)
 			return false
 		}
-		pause(ctx, 50*time.Millisecond)
+		workload.Pause(ctx, 50*time.Millisecond)
 	}
 	return false
 }
 
 func (p *pipeline) askOnce(ctx context.Context, id txn.ID, action txn.Action) (err error) {
-	ctx, cancel := request(ctx)
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	conn, err := wireclient.DialTC(ctx, "pulsar://"+p.addr, id.Most)
 	if err != nil {
@@ -259,7 +264,7 @@ func (p *pipeline) askOnce(ctx context.Context, id txn.ID, action txn.Action) (e
 
 // verify reads what came out of the pipeline.
 func (p *pipeline) verify(ctx context.Context) {
-	client, err := newOfficialClient(p.addr)
+	client, err := workload.NewOfficialClient(p.addr)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -131,14 +131,10 @@ func (d Dialer) DialTC(ctx context.Context, serviceURL string, tc uint64) (*Conn
 
 // follow looks topic up on c. done means that c itself serves it; else next is where to go on.
 func (d Dialer) follow(ctx context.Context, c *Conn, topic string, authoritative *bool, addr string) (next string, done bool, err error) {
-	answer, err := c.Call(ctx, &pulsarproto.BaseCommand{
-		Type:        pulsarproto.BaseCommand_LOOKUP.Enum(),
-		LookupTopic: &pulsarproto.CommandLookupTopic{Topic: &topic, Authoritative: authoritative},
-	})
+	r, err := c.Lookup(ctx, topic, *authoritative)
 	if err != nil {
 		return "", false, err
 	}
-	r := answer.GetLookupTopicResponse()
 	owner := r.GetBrokerServiceUrl()
 	if d.TLS != nil {
 		owner = r.GetBrokerServiceUrlTls()
@@ -153,6 +149,15 @@ func (d Dialer) follow(ctx context.Context, c *Conn, topic string, authoritative
 		return "", true, nil
 	}
 	return next, false, nil
+}
+
+// Lookup asks who serves a topic.
+func (c *Conn) Lookup(ctx context.Context, topic string, authoritative bool) (*pulsarproto.CommandLookupTopicResponse, error) {
+	answer, err := c.Call(ctx, &pulsarproto.BaseCommand{
+		Type:        pulsarproto.BaseCommand_LOOKUP.Enum(),
+		LookupTopic: &pulsarproto.CommandLookupTopic{Topic: &topic, Authoritative: &authoritative},
+	})
+	return answer.GetLookupTopicResponse(), err
 }
 
 func sameAddress(a, b string) bool { return strings.EqualFold(a, b) }

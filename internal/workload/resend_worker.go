@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 // resender sends to a topic that deduplicates. What got no receipt it sends again under its sequence id, as clients do, so that
 // in the end each message is there once and in order.
 type resender struct {
-	*load
+	*Load
 
 	mu       sync.Mutex // guards the following
 	sent     uint64     // sequence ids below are sent
@@ -37,15 +37,12 @@ func orderedContent(sequence uint64) string { return fmt.Sprintf("ordered-%d", s
 
 // session sends until the connection ends, by its server or by itself.
 func (r *resender) session(ctx context.Context) error {
-	setup, cancel := request(ctx)
+	setup, cancel := r.request(ctx)
 	defer cancel()
-	client, err := wiretopic.Dial(setup, r.addr)
-	if err != nil {
-		return err
-	}
-	defer closeQuietly(client)
+	router, closeQuietly := r.route()
+	defer closeQuietly()
 	topic, name := r.ordered, "resender"
-	producer, err := client.ProduceAs(setup, &pulsarproto.CommandProducer{Topic: &topic, ProducerName: &name})
+	producer, err := router.ProduceAs(setup, &pulsarproto.CommandProducer{Topic: &topic, ProducerName: &name})
 	if err != nil {
 		return err
 	}
@@ -59,7 +56,7 @@ func (r *resender) session(ctx context.Context) error {
 			r.abandon(producer, next)
 			return nil
 		}
-		pause(ctx, burst*feedPause)
+		Pause(ctx, burst*feedPause)
 	}
 	return nil
 }
@@ -77,7 +74,7 @@ func (r *resender) attached(last int64) uint64 {
 
 // burst sends messages from sequence id first on and waits for their receipts.
 func (r *resender) burst(ctx context.Context, producer *wiretopic.Producer, first uint64) error {
-	ctx, cancel := request(ctx)
+	ctx, cancel := r.request(ctx)
 	defer cancel()
 	answers := make(chan error, burst)
 	for sequence := first; sequence < first+burst; sequence++ {

@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 
 // fencers take a topic from each other, again and again: the epoch of the topic only grows, and nobody writes behind a later one.
 type fencers struct {
-	*load
+	*Load
 
 	mu   sync.Mutex // guards the following
 	told int64      // highest epoch that a producer was told; -1: none
 }
 
-func newFencers(l *load) *fencers { return &fencers{load: l, told: -1} }
+func newFencers(l *Load) *fencers { return &fencers{Load: l, told: -1} }
 
 func (f *fencers) highest() int64 {
 	f.mu.Lock()
@@ -40,15 +40,12 @@ func (f *fencers) attached(epoch, floor int64) {
 
 // session takes the topic, sends until somebody else has it or it has sent enough, and comes again under its epoch.
 func (f *fencers) session(ctx context.Context) error {
-	setup, cancel := request(ctx)
+	setup, cancel := f.request(ctx)
 	defer cancel()
-	client, err := wiretopic.Dial(setup, f.addr)
-	if err != nil {
-		return err
-	}
-	defer closeQuietly(client)
+	router, closeQuietly := f.route()
+	defer closeQuietly()
 	topic, floor := f.fenced, f.highest()
-	producer, err := client.ProduceAs(setup, &pulsarproto.CommandProducer{
+	producer, err := router.ProduceAs(setup, &pulsarproto.CommandProducer{
 		Topic: &topic, ProducerAccessMode: pulsarproto.ProducerAccessMode_ExclusiveWithFencing.Enum(),
 	})
 	if err != nil {
@@ -62,15 +59,15 @@ func (f *fencers) session(ctx context.Context) error {
 	if err := producer.Close(setup); err != nil {
 		return err
 	}
-	return f.comeAgain(ctx, client, epoch)
+	return f.comeAgain(ctx, router, epoch)
 }
 
 // comeAgain attaches under an epoch that was told before: impossible once somebody was told a later one.
-func (f *fencers) comeAgain(ctx context.Context, client *wiretopic.Client, epoch uint64) error {
-	setup, cancel := request(ctx)
+func (f *fencers) comeAgain(ctx context.Context, router *wiretopic.Router, epoch uint64) error {
+	setup, cancel := f.request(ctx)
 	defer cancel()
 	topic, floor := f.fenced, f.highest()
-	producer, err := client.ProduceAs(setup, &pulsarproto.CommandProducer{
+	producer, err := router.ProduceAs(setup, &pulsarproto.CommandProducer{
 		Topic: &topic, TopicEpoch: &epoch, ProducerAccessMode: pulsarproto.ProducerAccessMode_Exclusive.Enum(),
 	})
 	var refused *wireclient.ServerError
@@ -89,7 +86,7 @@ func (f *fencers) comeAgain(ctx context.Context, client *wiretopic.Client, epoch
 // send sends some messages that tell the epoch of their producer.
 func (f *fencers) send(ctx context.Context, producer *wiretopic.Producer, epoch uint64) error {
 	for range burst {
-		bound, cancel := request(ctx)
+		bound, cancel := f.request(ctx)
 		key := fmt.Sprintf("%d %s", epoch, f.key())
 		_, err := producer.Send(bound, key, nil)
 		cancel()
@@ -100,7 +97,7 @@ func (f *fencers) send(ctx context.Context, producer *wiretopic.Producer, epoch 
 		if err != nil {
 			return err
 		}
-		pause(ctx, feedPause)
+		Pause(ctx, feedPause)
 	}
 	return nil
 }

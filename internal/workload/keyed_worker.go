@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -22,14 +22,14 @@ const sessionTransactions = 8
 // keyedConsumers share the keys of the ordered topic and acknowledge in transactions. Whatever is given back, each message of a
 // key is seen for the first time behind the one before it.
 type keyedConsumers struct {
-	*load
+	*Load
 
 	mu   sync.Mutex        // guards the following
 	next map[string]uint64 // sequence id that a key shows next for the first time
 }
 
-func newKeyedConsumers(l *load) *keyedConsumers {
-	k := &keyedConsumers{load: l, next: map[string]uint64{}}
+func newKeyedConsumers(l *Load) *keyedConsumers {
+	k := &keyedConsumers{Load: l, next: map[string]uint64{}}
 	for i := range uint64(orderedKeys) {
 		k.next[fmt.Sprintf("key-%d", i)] = i
 	}
@@ -56,14 +56,11 @@ func (k *keyedConsumers) observe(m wiretopic.Message) {
 }
 
 func (k *keyedConsumers) session(ctx context.Context) error {
-	setup, cancel := request(ctx)
+	setup, cancel := k.request(ctx)
 	defer cancel()
-	client, err := wiretopic.DialTC(setup, k.addr)
-	if err != nil {
-		return err
-	}
-	defer closeQuietly(client)
-	consumer, err := subscribeKeyed(setup, client, k.ordered)
+	router, closeQuietly := k.route()
+	defer closeQuietly()
+	consumer, err := subscribeKeyed(setup, router, k.ordered)
 	if err != nil {
 		return err
 	}
@@ -71,7 +68,7 @@ func (k *keyedConsumers) session(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := k.transaction(ctx, client, consumer); err != nil {
+		if err := k.transaction(ctx, router, consumer); err != nil {
 			return err
 		}
 	}
@@ -79,7 +76,11 @@ func (k *keyedConsumers) session(ctx context.Context) error {
 }
 
 // subscribeKeyed asks for few messages at a time, so that keys become free.
-func subscribeKeyed(ctx context.Context, client *wiretopic.Client, topic string) (*wiretopic.Consumer, error) {
+func subscribeKeyed(ctx context.Context, router *wiretopic.Router, topic string) (*wiretopic.Consumer, error) {
+	client, err := router.Topic(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
 	subscription := keyedSubscription
 	return client.SubscribeWith(ctx, &pulsarproto.CommandSubscribe{
 		Topic: &topic, Subscription: &subscription, SubType: pulsarproto.CommandSubscribe_Key_Shared.Enum(),
@@ -88,27 +89,27 @@ func subscribeKeyed(ctx context.Context, client *wiretopic.Client, topic string)
 }
 
 // transaction acknowledges some messages in one transaction, which commits, aborts or is left to its deadline.
-func (k *keyedConsumers) transaction(ctx context.Context, client *wiretopic.Client, consumer *wiretopic.Consumer) error {
-	id, err := k.begin(ctx, client, k.ttl(), "")
+func (k *keyedConsumers) transaction(ctx context.Context, router *wiretopic.Router, consumer *wiretopic.Consumer) error {
+	id, err := k.begin(ctx, router, k.ttl(), "")
 	if err != nil {
 		return err
 	}
 	for range 1 + rand.IntN(burst) {
-		if err := k.acknowledge(ctx, client, consumer, id); err != nil {
+		if err := k.acknowledge(ctx, router, consumer, id); err != nil {
 			k.unsettled <- id
 			return err
 		}
 	}
 	switch fate := rand.IntN(10); {
 	case fate < 7:
-		return k.end(ctx, client, id, txn.Commit, "")
+		return k.end(ctx, router, id, txn.Commit, "")
 	case fate < 9:
-		return k.end(ctx, client, id, txn.Abort, "")
+		return k.end(ctx, router, id, txn.Abort, "")
 	}
 	return nil
 }
 
-func (k *keyedConsumers) acknowledge(ctx context.Context, client *wiretopic.Client, consumer *wiretopic.Consumer, id txn.ID) error {
+func (k *keyedConsumers) acknowledge(ctx context.Context, router *wiretopic.Router, consumer *wiretopic.Consumer, id txn.ID) error {
 	soon, cancel := context.WithTimeout(ctx, messagePause)
 	defer cancel()
 	message, err := consumer.Receive(soon)
@@ -122,10 +123,14 @@ func (k *keyedConsumers) acknowledge(ctx context.Context, client *wiretopic.Clie
 	if err := consumer.Flow(1); err != nil {
 		return err
 	}
-	bound, cancel := request(ctx)
+	bound, cancel := k.request(ctx)
 	defer cancel()
 	if rand.IntN(2) == 0 { // else the subscription asks the coordinator by itself
-		if _, err := client.Call(bound, wireclient.AddSubscription(id, k.ordered, keyedSubscription)); answerOf(err) == history.Unknown {
+		coordinator, err := router.Coordinator(bound, id.Most)
+		if err != nil {
+			return err
+		}
+		if _, err := coordinator.Call(bound, wireclient.AddSubscription(id, k.ordered, keyedSubscription)); answerOf(err) == history.Unknown {
 			return err
 		}
 	}

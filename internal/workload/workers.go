@@ -1,6 +1,6 @@
 //go:build !race
 
-package crash
+package workload
 
 // officialWorkers is how many workers use the official client.
 const officialWorkers = 2

@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // listLive asks which transactions have not ended.
-func (l *load) listLive(ctx context.Context) (live []admin.Transaction, err error) {
+func (l *Load) listLive(ctx context.Context) (live []admin.Transaction, err error) {
 	status, err := l.get(ctx, "", &live)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("list of transactions: status %d", status)
@@ -21,7 +21,7 @@ func (l *load) listLive(ctx context.Context) (live []admin.Transaction, err erro
 }
 
 // look asks how a transaction is, as an operator does, and records the answer if it is a definite one.
-func (l *load) look(ctx context.Context, id txn.ID) error {
+func (l *Load) look(ctx context.Context, id txn.ID) error {
 	call := l.history.Now()
 	var found admin.Transaction
 	status, err := l.get(ctx, fmt.Sprintf("/%d/%d", id.Most, id.Least), &found)
@@ -42,10 +42,10 @@ func (l *load) look(ctx context.Context, id txn.ID) error {
 }
 
 // get asks for something below the path of the transactions.
-func (l *load) get(ctx context.Context, below string, into any) (status int, err error) {
-	ctx, cancel := request(ctx)
+func (l *Load) get(ctx context.Context, below string, into any) (status int, err error) {
+	ctx, cancel := l.request(ctx)
 	defer cancel()
-	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, l.webURL+"/pulsar-tc/v1/transactions"+below, nil)
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, l.webURL()+"/pulsar-tc/v1/transactions"+below, nil)
 	if err != nil {
 		return 0, err
 	}

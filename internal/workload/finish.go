@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -29,8 +29,8 @@ const (
 	inFlight = 256
 )
 
-// finish asks how everything ended, when the clients have stopped and the server stays up.
-func (l *load) finish() {
+// Finish asks how everything ended, when the clients have stopped and the server stays up.
+func (l *Load) Finish() {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), endTime+readTime)
 	defer cancel()
@@ -38,22 +38,19 @@ func (l *load) finish() {
 		l.resender.record()
 	}
 	l.awaitEnds(ctx)
-	client, err := wiretopic.DialTC(ctx, l.addr)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer closeQuietly(client)
-	l.askAll(ctx, client)
-	l.markEnds(ctx, client, "end")
-	l.readTopics(ctx, client)
-	l.readSubscriptions(ctx, client)
+	router, closeQuietly := l.route()
+	defer closeQuietly()
+	l.askAll(ctx, router)
+	l.markEnds(ctx, router, "end")
+	l.readTopics(ctx, router)
+	l.readSubscriptions(ctx, router)
 	if l.life != nil {
-		l.life.verify(ctx, client)
+		l.life.verify(ctx, router)
 	}
 }
 
-// check reports every anomaly.
-func (l *load) check() {
+// Check reports every anomaly.
+func (l *Load) Check() {
 	l.t.Helper()
 	l.t.Logf("%+v", l.history.Counts())
 	anomalies := l.history.Check()
@@ -70,7 +67,7 @@ func (l *load) check() {
 }
 
 // awaitEnds waits until no transaction is live, and records those that still are when the time is over.
-func (l *load) awaitEnds(ctx context.Context) {
+func (l *Load) awaitEnds(ctx context.Context) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
@@ -83,11 +80,11 @@ func (l *load) awaitEnds(ctx context.Context) {
 			l.recordLive(live)
 			return
 		}
-		pause(ctx, 100*time.Millisecond)
+		Pause(ctx, 100*time.Millisecond)
 	}
 }
 
-func (l *load) recordLive(live []admin.Transaction) {
+func (l *Load) recordLive(live []admin.Transaction) {
 	l.t.Helper()
 	var ids []txn.ID
 	for _, transaction := range live {
@@ -102,11 +99,15 @@ func (l *load) recordLive(live []admin.Transaction) {
 }
 
 // askAll asks every transaction how it ended. All have ended, so nothing is decided by it.
-func (l *load) askAll(ctx context.Context, client *wiretopic.Client) {
+func (l *Load) askAll(ctx context.Context, router *wiretopic.Router) {
 	l.t.Helper()
 	room := make(chan struct{}, inFlight)
 	var answers sync.WaitGroup
 	for _, id := range l.history.Transactions() {
+		client, err := router.Coordinator(ctx, id.Most)
+		if err != nil {
+			l.t.Fatal(err)
+		}
 		room <- struct{}{}
 		answers.Add(1)
 		call := l.history.Now()
@@ -131,10 +132,10 @@ func (l *load) askAll(ctx context.Context, client *wiretopic.Client) {
 }
 
 // markEnds sends a last message to every topic, so that readers know where to stop.
-func (l *load) markEnds(ctx context.Context, client *wiretopic.Client, mark string) {
+func (l *Load) markEnds(ctx context.Context, router *wiretopic.Router, mark string) {
 	l.t.Helper()
 	for _, topic := range l.topics() {
-		producer, err := client.Produce(ctx, topic)
+		producer, err := router.Produce(ctx, topic)
 		if err == nil {
 			_, err = producer.Send(ctx, mark, nil)
 		}
@@ -144,19 +145,23 @@ func (l *load) markEnds(ctx context.Context, client *wiretopic.Client, mark stri
 	}
 }
 
-func (l *load) topics() []string {
+func (l *Load) topics() []string {
 	return slices.Concat(l.inputs, l.outputs, []string{l.ordered, l.fenced})
 }
 
 // readTopics reads every topic from earliest, with the raw client and with the official one; both must see the same.
-func (l *load) readTopics(ctx context.Context, client *wiretopic.Client) {
+func (l *Load) readTopics(ctx context.Context, router *wiretopic.Router) {
 	l.t.Helper()
-	official, err := newOfficialClient(l.addr)
+	official, err := NewOfficialClient(l.entry())
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	defer official.Close()
 	for _, topic := range l.topics() {
+		client, err := router.Topic(ctx, topic)
+		if err != nil {
+			l.t.Fatal(err)
+		}
 		consumer, err := client.Reader(ctx, topic, "last")
 		if err != nil {
 			l.t.Fatalf("read %s: %v", topic, err)
@@ -173,7 +178,7 @@ func (l *load) readTopics(ctx context.Context, client *wiretopic.Client) {
 }
 
 // orderOf checks the order of messages in topics that have one.
-func (l *load) orderOf(topic string, keys []string) error {
+func (l *Load) orderOf(topic string, keys []string) error {
 	switch topic {
 	case l.ordered:
 		return inOrder(keys)
@@ -184,7 +189,7 @@ func (l *load) orderOf(topic string, keys []string) error {
 }
 
 // readTo receives what comes before the message mark.
-func (l *load) readTo(ctx context.Context, from string, consumer *wiretopic.Consumer, mark string) []string {
+func (l *Load) readTo(ctx context.Context, from string, consumer *wiretopic.Consumer, mark string) []string {
 	l.t.Helper()
 	var keys []string
 	for {
@@ -201,9 +206,9 @@ func (l *load) readTo(ctx context.Context, from string, consumer *wiretopic.Cons
 }
 
 // logStats shows who holds what on the inputs.
-func (l *load) logStats() {
+func (l *Load) logStats() {
 	for _, topic := range l.inputs {
-		url := l.webURL + "/admin/v2/" + strings.Replace(topic, "://", "/", 1) + "/stats"
+		url := l.webURL() + "/admin/v2/" + strings.Replace(topic, "://", "/", 1) + "/stats"
 		answer, err := http.Get(url)
 		if err != nil {
 			l.t.Logf("%s: %v", url, err)
@@ -214,7 +219,7 @@ func (l *load) logStats() {
 	}
 }
 
-func (l *load) readOfficially(ctx context.Context, client pulsar.Client, topic string) []string {
+func (l *Load) readOfficially(ctx context.Context, client pulsar.Client, topic string) []string {
 	l.t.Helper()
 	reader, err := client.CreateReader(pulsar.ReaderOptions{Topic: topic, StartMessageID: pulsar.EarliestMessageID()})
 	if err != nil {
@@ -237,7 +242,7 @@ func (l *load) readOfficially(ctx context.Context, client pulsar.Client, topic s
 
 // readSubscriptions receives what the subscriptions still hold. What was given back comes before what is sent now, so the
 // second mark is the last.
-func (l *load) readSubscriptions(ctx context.Context, client *wiretopic.Client) {
+func (l *Load) readSubscriptions(ctx context.Context, router *wiretopic.Router) {
 	l.t.Helper()
 	type left struct {
 		topic, subscription string
@@ -246,13 +251,13 @@ func (l *load) readSubscriptions(ctx context.Context, client *wiretopic.Client) 
 	}
 	var all []*left
 	for _, s := range l.subscriptions() {
-		consumer, err := client.Subscribe(ctx, s.topic, s.name)
+		consumer, err := router.Subscribe(ctx, s.topic, s.name)
 		if err != nil {
 			l.t.Fatal(err)
 		}
 		all = append(all, &left{s.topic, s.name, consumer, l.readTo(ctx, s.topic+" "+s.name, consumer, "end")})
 	}
-	l.markEnds(ctx, client, "very end")
+	l.markEnds(ctx, router, "very end")
 	for _, rest := range all {
 		keys := append(rest.keys, l.readTo(ctx, rest.topic+" "+rest.subscription, rest.consumer, "very end")...)
 		l.history.Left(rest.topic, rest.subscription, keys)

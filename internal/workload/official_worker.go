@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // officialWorker consumes, transforms and produces in transactions with the official Go client. That client repeats what it
 // got no answer to, so only its successes are definite.
 type officialWorker struct {
-	*load
+	*Load
 
 	restarts  int64 // when the session began
 	client    pulsar.Client
@@ -28,13 +28,13 @@ type officialWorker struct {
 
 // session works until something fails: the client does not get its transactions back after a restart (FC-12).
 func (w *officialWorker) session(ctx context.Context) error {
-	client, err := newOfficialClient(w.officials.addr())
+	client, err := NewOfficialClient(w.officials[rand.IntN(len(w.officials))].Addr())
 	if err != nil {
 		return err
 	}
-	w.restarts, w.client, w.producers = w.load.restarts.Load(), client, nil
+	w.restarts, w.client, w.producers = w.Load.restarts.Load(), client, nil
 	defer client.Close()
-	if err := bounded(ctx, w.attach); err != nil {
+	if err := Bounded(ctx, w.options.RequestTime, w.attach); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -48,12 +48,13 @@ func (w *officialWorker) session(ctx context.Context) error {
 	return nil
 }
 
-// officialTime bounds one operation of the official client; its Close waits for those under way.
-const officialTime = 5 * time.Second
+// OfficialTime bounds one operation of the official client; its Close waits for those under way.
+const OfficialTime = 5 * time.Second
 
-func newOfficialClient(addr string) (pulsar.Client, error) {
+// NewOfficialClient connects the official client to addr, host:port.
+func NewOfficialClient(addr string) (pulsar.Client, error) {
 	return pulsar.NewClient(pulsar.ClientOptions{
-		URL: "pulsar://" + addr, EnableTransaction: true, OperationTimeout: officialTime, ConnectionTimeout: officialTime,
+		URL: "pulsar://" + addr, EnableTransaction: true, OperationTimeout: OfficialTime, ConnectionTimeout: OfficialTime,
 		Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler)),
 	})
 }
@@ -76,9 +77,9 @@ func (w *officialWorker) attach() (err error) {
 	return nil
 }
 
-// bounded runs f, which knows no context, for requestTime at most. After that f goes on alone and ends with the client.
-func bounded(ctx context.Context, f func() error) error {
-	ctx, cancel := request(ctx)
+// Bounded runs f, which knows no context, for a time at most. After that f goes on alone and ends with the client.
+func Bounded(ctx context.Context, limit time.Duration, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -118,7 +119,7 @@ func (w *officialWorker) open(ctx context.Context) (t pulsar.Transaction, id txn
 	ttl := w.ttl()
 	call := w.history.Now()
 	opened := make(chan pulsar.Transaction, 1)
-	err = bounded(ctx, func() error {
+	err = Bounded(ctx, w.options.RequestTime, func() error {
 		t, err := w.client.NewTransaction(ttl)
 		opened <- t
 		return err
@@ -143,7 +144,7 @@ func (w *officialWorker) work(ctx context.Context, t pulsar.Transaction, id txn.
 		return nil
 	}
 	call := w.history.Now()
-	err := bounded(ctx, func() error { return w.consumer.AckWithTxn(message, t) })
+	err := Bounded(ctx, w.options.RequestTime, func() error { return w.consumer.AckWithTxn(message, t) })
 	answer := successOnly(err)
 	w.history.Acked(history.Ack{
 		Topic: message.Topic(), Subscription: officialSubscription, Key: string(message.Payload()), Txn: id, InTxn: true, Answer: answer,
@@ -155,7 +156,7 @@ func (w *officialWorker) work(ctx context.Context, t pulsar.Transaction, id txn.
 }
 
 func (w *officialWorker) send(ctx context.Context, t pulsar.Transaction, id txn.ID, output int) error {
-	ctx, cancel := request(ctx)
+	ctx, cancel := w.request(ctx)
 	defer cancel()
 	key, call := w.key(), w.history.Now()
 	_, err := w.producers[output].Send(ctx, &pulsar.ProducerMessage{Payload: []byte(key), Transaction: t})
@@ -163,7 +164,7 @@ func (w *officialWorker) send(ctx context.Context, t pulsar.Transaction, id txn.
 	w.history.Sent(history.Message{
 		Topic: w.outputs[output], Key: key, Txn: id, InTxn: true, Answer: answer,
 		// A client that reconnects may send twice what it is given meanwhile.
-		Repeatable: err != nil || w.restarts != w.load.restarts.Load(),
+		Repeatable: err != nil || w.options.Disturbed || w.restarts != w.Load.restarts.Load(),
 	})
 	if answer == history.Done {
 		w.used(id, "SEND", call)
@@ -173,7 +174,7 @@ func (w *officialWorker) send(ctx context.Context, t pulsar.Transaction, id txn.
 
 func (w *officialWorker) finish(ctx context.Context, id txn.ID, action txn.Action, end func(context.Context) error) error {
 	call := w.history.Now()
-	err := bounded(ctx, func() error { return end(ctx) })
+	err := Bounded(ctx, w.options.RequestTime, func() error { return end(ctx) })
 	answer := successOnly(err)
 	w.history.Ended(history.End{Span: history.Span{Call: call, Return: w.history.Now()}, ID: id, Action: action, Answer: answer})
 	if answer == history.Unknown {

@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -13,26 +13,25 @@ import (
 const feedPause = 2 * time.Millisecond
 
 // plainWorker knows no transactions: it feeds the inputs, sends to outputs between the transactions of others, and acknowledges.
-type plainWorker struct{ *load }
+type plainWorker struct{ *Load }
 
 func (w *plainWorker) session(ctx context.Context) error {
-	setup, cancel := request(ctx)
+	setup, cancel := w.request(ctx)
 	defer cancel()
-	client, err := wiretopic.Dial(setup, w.addr)
-	if err != nil {
-		return err
-	}
-	defer closeQuietly(client)
+	router, closeQuietly := w.route()
+	defer closeQuietly()
 	topics := append(append([]string(nil), w.inputs...), w.outputs[0])
 	producers := map[string]*wiretopic.Producer{}
 	for _, topic := range topics {
-		if producers[topic], err = client.Produce(setup, topic); err != nil {
+		var err error
+		if producers[topic], err = router.Produce(setup, topic); err != nil {
 			return err
 		}
 	}
 	consumers := map[string]*wiretopic.Consumer{}
 	for _, topic := range w.inputs {
-		if consumers[topic], err = client.Subscribe(setup, topic, plainSubscription); err != nil {
+		var err error
+		if consumers[topic], err = router.Subscribe(setup, topic, plainSubscription); err != nil {
 			return err
 		}
 	}
@@ -46,13 +45,13 @@ func (w *plainWorker) session(ctx context.Context) error {
 				return err
 			}
 		}
-		pause(ctx, feedPause)
+		Pause(ctx, feedPause)
 	}
 	return nil
 }
 
 func (w *plainWorker) send(ctx context.Context, topic string, producer *wiretopic.Producer) error {
-	ctx, cancel := request(ctx)
+	ctx, cancel := w.request(ctx)
 	defer cancel()
 	key := w.key()
 	_, err := producer.Send(ctx, key, nil)
@@ -70,7 +69,7 @@ func (w *plainWorker) acknowledge(ctx context.Context, topic string, consumer *w
 		}
 		return err
 	}
-	bound, cancel := request(ctx)
+	bound, cancel := w.request(ctx)
 	defer cancel()
 	err = consumer.Ack(bound, message.ID, nil)
 	w.history.Acked(history.Ack{Topic: topic, Subscription: plainSubscription, Key: message.Content, Answer: refusedOr(answerOf(err))})

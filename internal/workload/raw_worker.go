@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -16,31 +16,30 @@ import (
 
 // rawWorker runs transactions over the raw client. It repeats nothing, so that what it did is known.
 type rawWorker struct {
-	*load
+	*Load
 	clientName string
 
-	client    *wiretopic.Client
+	router    *wiretopic.Router
 	producers map[string]*wiretopic.Producer
 	consumers map[string]*wiretopic.Consumer
 }
 
 // session works until its connection is of no more use.
 func (w *rawWorker) session(ctx context.Context) error {
-	setup, cancel := request(ctx)
+	setup, cancel := w.request(ctx)
 	defer cancel()
-	client, err := wiretopic.DialTC(setup, w.addr)
-	if err != nil {
-		return err
-	}
-	defer closeQuietly(client)
-	w.client, w.producers, w.consumers = client, map[string]*wiretopic.Producer{}, map[string]*wiretopic.Consumer{}
+	router, closeQuietly := w.route()
+	defer closeQuietly()
+	w.router, w.producers, w.consumers = router, map[string]*wiretopic.Producer{}, map[string]*wiretopic.Consumer{}
 	for _, topic := range w.outputs {
-		if w.producers[topic], err = client.Produce(setup, topic); err != nil {
+		var err error
+		if w.producers[topic], err = router.Produce(setup, topic); err != nil {
 			return err
 		}
 	}
 	for _, topic := range w.inputs {
-		if w.consumers[topic], err = client.Subscribe(setup, topic, rawSubscription); err != nil {
+		var err error
+		if w.consumers[topic], err = router.Subscribe(setup, topic, rawSubscription); err != nil {
 			return err
 		}
 	}
@@ -54,7 +53,7 @@ func (w *rawWorker) session(ctx context.Context) error {
 
 // transaction runs one transaction to one of its possible ends.
 func (w *rawWorker) transaction(ctx context.Context) error {
-	id, err := w.begin(ctx, w.client, w.ttl(), w.clientName)
+	id, err := w.begin(ctx, w.router, w.ttl(), w.clientName)
 	if err != nil {
 		return err
 	}
@@ -64,25 +63,29 @@ func (w *rawWorker) transaction(ctx context.Context) error {
 	}
 	switch fate := rand.IntN(100); {
 	case fate < 60:
-		return w.end(ctx, w.client, id, txn.Commit, w.clientName)
+		return w.end(ctx, w.router, id, txn.Commit, w.clientName)
 	case fate < 80:
-		return w.end(ctx, w.client, id, txn.Abort, w.clientName)
+		return w.end(ctx, w.router, id, txn.Abort, w.clientName)
 	case fate < 90:
 		return nil // its deadline ends it
 	default:
-		return w.loseAnswer(id, txn.Action(rand.IntN(2)))
+		return w.loseAnswer(ctx, id, txn.Action(rand.IntN(2)))
 	}
 }
 
 var errNoAnswer = errors.New("no definite answer")
 
 // loseAnswer asks for the end and closes the connection without reading the answer; somebody else asks again.
-func (w *rawWorker) loseAnswer(id txn.ID, action txn.Action) error {
+func (w *rawWorker) loseAnswer(ctx context.Context, id txn.ID, action txn.Action) error {
+	client, err := w.router.Coordinator(ctx, id.Most)
+	if err != nil {
+		return err
+	}
 	call := w.history.Now()
-	w.client.Start(wireclient.EndTxn(id, action, w.clientName), func(*pulsarproto.BaseCommand, error) {})
+	client.Start(wireclient.EndTxn(id, action, w.clientName), func(*pulsarproto.BaseCommand, error) {})
 	w.history.Ended(history.End{Span: history.Span{Call: call}, ID: id, Action: action})
 	w.unsettled <- id
-	return errors.Join(errNoAnswer, w.client.Close())
+	return errors.Join(errNoAnswer, w.router.Close())
 }
 
 // work sends to some outputs and acknowledges some inputs. An error means that the connection is of no more use.
@@ -110,10 +113,14 @@ func (w *rawWorker) work(ctx context.Context, id txn.ID) error {
 
 // use runs a request of the coordinator that needs an open transaction.
 func (w *rawWorker) use(ctx context.Context, id txn.ID, name string, command *pulsarproto.BaseCommand) error {
-	ctx, cancel := request(ctx)
+	ctx, cancel := w.request(ctx)
 	defer cancel()
+	client, err := w.router.Coordinator(ctx, id.Most)
+	if err != nil {
+		return err
+	}
 	call := w.history.Now()
-	_, err := w.client.Call(ctx, command)
+	_, err = client.Call(ctx, command)
 	answer := answerOf(err)
 	if answer == history.Unknown {
 		return fmt.Errorf("%s: %w", name, err)
@@ -123,12 +130,12 @@ func (w *rawWorker) use(ctx context.Context, id txn.ID, name string, command *pu
 }
 
 // used records that something which needs an open transaction succeeded.
-func (l *load) used(id txn.ID, name string, call time.Duration) {
+func (l *Load) used(id txn.ID, name string, call time.Duration) {
 	l.history.Used(history.Use{Span: history.Span{Call: call, Return: l.history.Now()}, ID: id, Name: name, Answer: history.Done})
 }
 
 func (w *rawWorker) send(ctx context.Context, id txn.ID, topic string) error {
-	ctx, cancel := request(ctx)
+	ctx, cancel := w.request(ctx)
 	defer cancel()
 	key, call := w.key(), w.history.Now()
 	_, err := w.producers[topic].Send(ctx, key, &id)
@@ -167,7 +174,7 @@ func (w *rawWorker) acknowledge(ctx context.Context, id txn.ID, topic string) er
 			return err
 		}
 	}
-	bound, cancel := request(ctx)
+	bound, cancel := w.request(ctx)
 	defer cancel()
 	call := w.history.Now()
 	err = w.consumers[topic].Ack(bound, message.ID, &id)

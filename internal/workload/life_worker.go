@@ -1,4 +1,4 @@
-package crash
+package workload
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type life struct {
 
 // lifeWorker makes topics with a subscription, terminates and deletes them; what was answered stays true.
 type lifeWorker struct {
-	*load
+	*Load
 
 	mu    sync.Mutex // guards the following
 	lives []*life
@@ -63,30 +63,25 @@ func retried(code pulsarproto.ServerError) bool {
 
 // session lives the lives of topics until its server goes.
 func (w *lifeWorker) session(ctx context.Context) error {
-	setup, cancel := request(ctx)
-	defer cancel()
-	client, err := wiretopic.Dial(setup, w.addr)
-	if err != nil {
-		return err
-	}
-	defer closeQuietly(client)
+	router, closeQuietly := w.route()
+	defer closeQuietly()
 	for ctx.Err() == nil {
 		l := &life{topic: "persistent://" + lifeNamespace + "/" + w.key()}
 		w.mu.Lock()
 		w.lives = append(w.lives, l)
 		w.mu.Unlock()
-		if err := w.live(ctx, client, l); err != nil {
+		if err := w.live(ctx, router, l); err != nil {
 			return err
 		}
-		pause(ctx, burst*feedPause)
+		Pause(ctx, burst*feedPause)
 	}
 	return nil
 }
 
-func (w *lifeWorker) live(ctx context.Context, client *wiretopic.Client, l *life) error {
-	ctx, cancel := request(ctx)
+func (w *lifeWorker) live(ctx context.Context, router *wiretopic.Router, l *life) error {
+	ctx, cancel := w.request(ctx)
 	defer cancel()
-	producer, err := client.Produce(ctx, l.topic)
+	producer, err := router.Produce(ctx, l.topic)
 	if err == nil {
 		_, err = producer.Send(ctx, "m", nil)
 		l.sent = w.fateOf(l.topic, "SEND", err)
@@ -94,7 +89,7 @@ func (w *lifeWorker) live(ctx context.Context, client *wiretopic.Client, l *life
 	if err != nil {
 		return err
 	}
-	consumer, err := client.Subscribe(ctx, l.topic, "s")
+	consumer, err := router.Subscribe(ctx, l.topic, "s")
 	if l.subscribed = w.fateOf(l.topic, "SUBSCRIBE", err); err != nil {
 		return err
 	}
@@ -114,8 +109,8 @@ func (w *lifeWorker) live(ctx context.Context, client *wiretopic.Client, l *life
 }
 
 // ask asks Pulsar's admin REST for something that is allowed.
-func (l *load) ask(ctx context.Context, method, path, body string) (fate, error) {
-	asked, err := http.NewRequestWithContext(ctx, method, l.webURL+"/admin/v2/"+path, strings.NewReader(body))
+func (l *Load) ask(ctx context.Context, method, path, body string) (fate, error) {
+	asked, err := http.NewRequestWithContext(ctx, method, l.webURL()+"/admin/v2/"+path, strings.NewReader(body))
 	if err != nil {
 		return never, err
 	}
@@ -135,10 +130,10 @@ func (l *load) ask(ctx context.Context, method, path, body string) (fate, error)
 }
 
 // verify compares what the topics went through with what there is in the end.
-func (w *lifeWorker) verify(ctx context.Context, client *wiretopic.Client) {
+func (w *lifeWorker) verify(ctx context.Context, router *wiretopic.Router) {
 	w.t.Helper()
 	var topics []string
-	response, err := http.Get(w.webURL + "/admin/v2/persistent/" + lifeNamespace)
+	response, err := http.Get(w.webURL() + "/admin/v2/persistent/" + lifeNamespace)
 	if err == nil {
 		err = errors.Join(json.NewDecoder(response.Body).Decode(&topics), response.Body.Close())
 	}
@@ -154,7 +149,7 @@ func (w *lifeWorker) verify(ctx context.Context, client *wiretopic.Client) {
 		case l.deleted == never && l.sent == done && !exists:
 			w.t.Errorf("%s is lost", l.topic)
 		case l.deleted == never && exists:
-			w.verifyOne(ctx, client, l)
+			w.verifyOne(ctx, router, l)
 			counts["stay"]++
 		}
 		if l.deleted == done {
@@ -164,9 +159,13 @@ func (w *lifeWorker) verify(ctx context.Context, client *wiretopic.Client) {
 	w.t.Logf("%d topics lived: %v", len(w.lives), counts)
 }
 
-func (w *lifeWorker) verifyOne(ctx context.Context, client *wiretopic.Client, l *life) {
+func (w *lifeWorker) verifyOne(ctx context.Context, router *wiretopic.Router, l *life) {
 	w.t.Helper()
 	if l.subscribed == done && l.sent == done {
+		client, err := router.Topic(ctx, l.topic)
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		consumer, err := client.SubscribeAs(ctx, &pulsarproto.CommandSubscribe{ // at the latest if it were new
 			Topic: &l.topic, Subscription: proto.String("s"), SubType: pulsarproto.CommandSubscribe_Shared.Enum(),
 		})
@@ -180,7 +179,7 @@ func (w *lifeWorker) verifyOne(ctx context.Context, client *wiretopic.Client, l 
 			w.t.Errorf("%s: %v", l.topic, err)
 		}
 	}
-	_, err := client.Produce(ctx, l.topic)
+	_, err := router.Produce(ctx, l.topic)
 	var refused *wireclient.ServerError
 	terminated := errors.As(err, &refused) && refused.Code == pulsarproto.ServerError_TopicTerminatedError
 	if l.terminated == done && !terminated || l.terminated == never && err != nil {
