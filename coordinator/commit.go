@@ -22,16 +22,15 @@ func (s *session) commit(ctx context.Context, ready *fsm.Ready) error {
 	if ready.Empty() {
 		return nil
 	}
-	if err := s.secure(ctx, ready); err != nil {
-		for i := range ready.After {
-			if answer, ok := ready.After[i].To.(answerFunc); ok {
-				answer(nil, txn.ErrCoordinatorNotFound)
-			}
+	effects, err := ready.Effects(func() error { return s.secure(ctx, ready) })
+	if err != nil {
+		for _, to := range ready.Waiting() {
+			to.(answerFunc)(nil, txn.ErrCoordinatorNotFound)
 		}
 		return err
 	}
-	for i := range ready.After {
-		s.perform(&ready.After[i])
+	for i := range effects {
+		s.perform(&effects[i])
 	}
 	if ready.Clean {
 		s.tasks.Go(func() { s.readPrefix(ctx) })
@@ -39,12 +38,9 @@ func (s *session) commit(ctx context.Context, ready *fsm.Ready) error {
 	return nil
 }
 
-// secure appends the batch, or proves the term where an answer rests on it alone. An append under way is not cut short by
+// secure appends the batch, or proves the term if there is nothing to append. An append under way is not cut short by
 // a shutdown: its answer is worth waiting for.
 func (s *session) secure(ctx context.Context, ready *fsm.Ready) error {
-	if !ready.Writes() && !ready.NeedsProof {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if !ready.Writes() {
@@ -72,7 +68,7 @@ func (s *session) perform(e *fsm.Effect) {
 	case fsm.Reply:
 		s.reply(e)
 	case fsm.Drive:
-		s.drives.start(&drive{id: e.ID, participant: e.Participant, action: e.Action, lowWaterMark: e.LowWaterMark})
+		s.drives.start(&drive{decision: e.Decision})
 	case fsm.Ended:
 		if events.Ended != nil {
 			events.Ended(tc, e.Action, e.TimedOut, time.Duration(e.Millis)*time.Millisecond)

@@ -39,12 +39,11 @@ type place struct {
 
 // drive is one participant of one decided transaction.
 type drive struct {
-	id           txn.ID
-	participant  txn.Participant
-	action       txn.Action
-	lowWaterMark uint64
-	attempts     int
+	decision fsm.Decision
+	attempts int
 }
+
+func (d *drive) place() place { return place{d.decision.ID(), d.decision.Participant()} }
 
 func newDrives(ctx context.Context, calls *sync.WaitGroup, participants Participants, opts *Options, report func(fsm.Command), failed func(*drive, error, int)) *drives {
 	return &drives{
@@ -81,14 +80,15 @@ func (s *drives) withdraw(id txn.ID, p txn.Participant) {
 
 // dropped reports whether d was withdrawn, once. The caller holds mu.
 func (s *drives) dropped(d *drive) bool {
-	at := place{d.id, d.participant}
+	at := d.place()
 	_, yes := s.withdrawn[at]
 	delete(s.withdrawn, at)
 	return yes
 }
 
 func (s *drives) call(d *drive) {
-	s.participants.End(s.ctx, d.id, d.participant, d.action, d.lowWaterMark, func(err error) { s.done(d, err) })
+	told := &d.decision
+	s.participants.End(s.ctx, told.ID(), told.Participant(), told.Action(), told.LowWaterMark(), func(err error) { s.done(d, err) })
 }
 
 // done takes a participant's answer and gives the place to the next drive, in a goroutine of its own: a participant may answer
@@ -103,12 +103,12 @@ func (s *drives) done(d *drive, err error) {
 		return
 	}
 	if err == nil {
-		s.report(&fsm.Applied{Least: d.id.Least, Participant: d.participant})
+		s.report(&fsm.Applied{Least: d.decision.ID().Least, Participant: d.decision.Participant()})
 		return
 	}
 	d.attempts++
 	s.failed(d, err, d.attempts)
-	s.report(&fsm.Failed{Least: d.id.Least, Participant: d.participant, Reason: err.Error()})
+	s.report(&fsm.Failed{Least: d.decision.ID().Least, Participant: d.decision.Participant(), Reason: err.Error()})
 	s.retry(d, s.pause(d.attempts, err))
 }
 

@@ -81,11 +81,12 @@ func (c *Coordinator) millis() int64 { return c.now().UnixMilli() }
 func (s *session) report(cmd fsm.Command) { s.c.mail.tell(cmd) }
 
 func (s *session) driveFailed(d *drive, err error, attempts int) {
+	id, participant := d.decision.ID(), d.decision.Participant()
 	if s.c.opts.Events.DriveFailed != nil {
-		s.c.opts.Events.DriveFailed(s.c.tc, d.id, d.participant, err)
+		s.c.opts.Events.DriveFailed(s.c.tc, id, participant, err)
 	}
 	if attempts == 1 || attempts == 10 {
-		s.c.log.Warn().Err(err).Stringer("txn", d.id).Stringer("participant", d.participant).Int("attempts", attempts).
+		s.c.log.Warn().Err(err).Stringer("txn", id).Stringer("participant", participant).Int("attempts", attempts).
 			Msg("participant has not applied the decision, trying again")
 	}
 }

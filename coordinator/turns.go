@@ -16,13 +16,14 @@ type line struct {
 }
 
 func (q *turns) push(d *drive) {
-	l := q.lines[d.id]
+	id := d.decision.ID()
+	l := q.lines[id]
 	if l == nil {
 		if q.lines == nil {
 			q.lines = map[txn.ID]*line{}
 		}
-		l = &line{id: d.id}
-		q.lines[d.id] = l
+		l = &line{id: id}
+		q.lines[id] = l
 		q.next = append(q.next, l)
 	}
 	l.drives = append(l.drives, d)

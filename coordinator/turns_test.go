@@ -3,25 +3,48 @@ package coordinator
 import (
 	"testing"
 
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
+
+// decisions are of the transactions 1 to n, each committed on one topic. Only a machine makes them.
+func decisions(t *testing.T, n uint64) []fsm.Decision {
+	t.Helper()
+	m := fsm.New(fsm.Options{})
+	if _, _, err := m.Recover(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for least := uint64(1); least <= n; least++ {
+		m.Step(0, &fsm.NewTxn{TTLMillis: 1000})
+		m.Step(0, &fsm.AddParticipants{Least: least, Participants: []txn.Participant{{Topic: "topic"}}})
+		m.Step(0, &fsm.EndTxn{Least: least, Action: txn.Commit})
+	}
+	effects, err := m.Take().Effects(func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []fsm.Decision
+	for _, e := range effects {
+		if e.Kind == fsm.Drive {
+			all = append(all, e.Decision)
+		}
+	}
+	return all
+}
 
 // A transaction with many participants holds up no other: they take turns, and within one the order stays (TC-23).
 func TestTransactionsTakeTurns(t *testing.T) {
 	var q turns
+	made := decisions(t, 4)
 	push := func(least uint64, n int) {
 		for i := range n {
-			q.push(&drive{id: txn.ID{Least: least}, attempts: i})
+			q.push(&drive{decision: made[least-1], attempts: i})
 		}
 	}
 	push(1, 4)
 	push(2, 1)
 	push(3, 2)
-	want := []drive{
-		{id: txn.ID{Least: 1}, attempts: 0}, {id: txn.ID{Least: 2}, attempts: 0}, {id: txn.ID{Least: 3}, attempts: 0},
-		{id: txn.ID{Least: 1}, attempts: 1}, {id: txn.ID{Least: 3}, attempts: 1}, {id: txn.ID{Least: 1}, attempts: 2},
-		{id: txn.ID{Least: 1}, attempts: 3},
-	}
+	want := []drive{{made[0], 0}, {made[1], 0}, {made[2], 0}, {made[0], 1}, {made[2], 1}, {made[0], 2}, {made[0], 3}}
 	for i := range want {
 		if got := q.pop(); got == nil || *got != want[i] {
 			t.Fatalf("turn %d: %+v, want %+v", i, got, want[i])
@@ -31,7 +54,7 @@ func TestTransactionsTakeTurns(t *testing.T) {
 		t.Errorf("left: %+v, %d lines", d, len(q.lines))
 	}
 	push(4, 1)
-	if d := q.pop(); d == nil || d.id.Least != 4 {
+	if d := q.pop(); d == nil || d.decision != made[3] {
 		t.Errorf("after it was empty: %+v", d)
 	}
 }

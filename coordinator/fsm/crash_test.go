@@ -124,19 +124,20 @@ func (w *world) call(t *rapid.T) {
 	i := rapid.IntRange(0, len(w.calls)-1).Draw(t, "call")
 	c := w.calls[i]
 	if rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
-		w.step(&fsm.Failed{Least: c.ID.Least, Participant: c.Participant, Reason: "unreachable"})
+		w.step(&fsm.Failed{Least: c.ID().Least, Participant: c.Participant(), Reason: "unreachable"})
 		return
 	}
 	w.calls = slices.Delete(w.calls, i, i+1)
 	w.apply(c)
 }
 
-func (w *world) apply(c fsm.Effect) {
-	if w.applied[c.ID.Least] == nil {
-		w.applied[c.ID.Least] = map[txn.Participant]bool{}
+func (w *world) apply(c fsm.Decision) {
+	least, participant := c.ID().Least, c.Participant()
+	if w.applied[least] == nil {
+		w.applied[least] = map[txn.Participant]bool{}
 	}
-	w.applied[c.ID.Least][c.Participant] = true
-	w.step(&fsm.Applied{Least: c.ID.Least, Participant: c.Participant})
+	w.applied[least][participant] = true
+	w.step(&fsm.Applied{Least: least, Participant: participant})
 }
 
 func (w *world) resolve(t *rapid.T) {

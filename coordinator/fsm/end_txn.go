@@ -111,7 +111,7 @@ func (m *Machine) drive(t *transaction) {
 	slices.SortFunc(open, txn.Participant.Compare)
 	mark := m.LowWaterMark()
 	for _, p := range open {
-		m.effect(Effect{Kind: Drive, ID: m.id(t.least), Participant: p, Action: action, LowWaterMark: mark})
+		m.effect(Effect{Kind: Drive, Decision: Decision{m.id(t.least), p, action, mark}})
 	}
 }
 

@@ -20,14 +20,14 @@ func limited(t *testing.T, opts fsm.Options) (*fsm.Machine, uint64) {
 		t.Fatal(err)
 	}
 	m.Step(1000, &fsm.NewTxn{To: "new", TTLMillis: 1 << 30})
-	return m, m.Take().After[0].ID.Least
+	return m, effects(m.Take())[0].ID.Least
 }
 
 // refusals returns the errors that a Ready answers with.
 func refusals(r *fsm.Ready) (all []error) {
-	for i := range r.After {
-		if r.After[i].Err != nil {
-			all = append(all, r.After[i].Err)
+	for _, e := range effects(r) {
+		if e.Err != nil {
+			all = append(all, e.Err)
 		}
 	}
 	return all
@@ -47,7 +47,7 @@ func TestWaitersAreBounded(t *testing.T) {
 	}
 	m.Step(1000, &fsm.Applied{Least: least, Participant: txn.Participant{Topic: "stuck"}})
 	answered := 0
-	for _, e := range m.Take().After {
+	for _, e := range effects(m.Take()) {
 		if e.Kind == fsm.Reply && e.Err == nil {
 			answered++
 		}

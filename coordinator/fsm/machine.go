@@ -132,7 +132,7 @@ func (m *Machine) Take() *Ready {
 const keptCapacity = 4096
 
 func (r *Ready) reset() {
-	changes, after := r.Batch.Changes, r.After
+	changes, after := r.Batch.Changes, r.after
 	*r = Ready{}
 	if cap(changes) <= keptCapacity {
 		clear(changes)
@@ -140,7 +140,7 @@ func (r *Ready) reset() {
 	}
 	if cap(after) <= keptCapacity {
 		clear(after)
-		r.After = after[:0]
+		r.after = after[:0]
 	}
 }
 
@@ -192,7 +192,7 @@ func (m *Machine) append(c txn.Change) *transaction {
 	return m.apply(&c.Record, m.head)
 }
 
-func (m *Machine) effect(e Effect) { m.ready.After = append(m.ready.After, e) }
+func (m *Machine) effect(e Effect) { m.ready.after = append(m.ready.after, e) }
 
 func (m *Machine) reply(to any, id txn.ID, err error) {
 	m.effect(Effect{Kind: Reply, To: to, ID: id, Err: err})

@@ -24,8 +24,8 @@ func render(r *fsm.Ready, index uint64) string {
 	if r.NeedsProof && !r.Writes() {
 		b.WriteString("prove\n")
 	}
-	for i := range r.After {
-		fmt.Fprintf(&b, "after  %s\n", effect(&r.After[i]))
+	for _, e := range effects(r) {
+		fmt.Fprintf(&b, "after  %s\n", effect(&e))
 	}
 	if r.Clean {
 		b.WriteString("clean\n")
@@ -34,6 +34,15 @@ func render(r *fsm.Ready, index uint64) string {
 		return "nothing\n"
 	}
 	return b.String()
+}
+
+// effects are those of r, as if its batch were durable.
+func effects(r *fsm.Ready) []fsm.Effect {
+	all, err := r.Effects(func() error { return nil })
+	if err != nil {
+		panic(err) // nothing failed
+	}
+	return all
 }
 
 var ops = map[txn.Op]string{
@@ -129,7 +138,8 @@ func effect(e *fsm.Effect) string {
 	case fsm.Reply:
 		return reply(e)
 	case fsm.Drive:
-		return fmt.Sprintf("drive %s %s %s lowWaterMark=%d", e.ID, e.Action, short(e.Participant), int64(e.LowWaterMark))
+		d := &e.Decision
+		return fmt.Sprintf("drive %s %s %s lowWaterMark=%d", d.ID(), d.Action(), short(d.Participant()), int64(d.LowWaterMark()))
 	case fsm.Ended:
 		text := fmt.Sprintf("event ended %s %s after %d ms", e.ID, e.Action, e.Millis)
 		if e.TimedOut {

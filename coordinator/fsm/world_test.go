@@ -27,7 +27,7 @@ type world struct {
 	asked    map[int]request       // not answered yet
 	answered map[uint64]bool       // ids that a client knows
 	promised map[uint64]txn.Action // what anybody was told
-	calls    []fsm.Effect          // participants that have not been told yet
+	calls    []fsm.Decision        // participants that have not been told yet
 	applied  map[uint64]map[txn.Participant]bool
 	mark     int64 // highest low water mark told
 }
@@ -104,8 +104,9 @@ func (w *world) settle(t *rapid.T, ready, other *fsm.Ready, f fate) {
 	}
 	switch f {
 	case durable:
-		for i := range ready.After {
-			w.perform(t, &ready.After[i])
+		all := effects(ready)
+		for i := range all {
+			w.perform(t, &all[i])
 		}
 	case unanswered:
 		w.crash(t)
@@ -152,7 +153,7 @@ func (w *world) state() string {
 	m := w.m
 	m.Step(w.now, &fsm.List{To: 0})
 	var b strings.Builder
-	for _, d := range m.Take().After[0].Descriptions {
+	for _, d := range effects(m.Take())[0].Descriptions {
 		for i := range d.Participants {
 			p := &d.Participants[i]
 			p.Done, p.Attempts, p.Failure = p.Resolved, 0, ""
@@ -200,16 +201,17 @@ func (w *world) perform(t *rapid.T, e *fsm.Effect) {
 }
 
 func (w *world) drive(t *rapid.T, e *fsm.Effect) {
-	w.promise(t, e.ID.Least, e.Action)
-	mark := int64(e.LowWaterMark)
+	d := &e.Decision
+	w.promise(t, d.ID().Least, d.Action())
+	mark := int64(d.LowWaterMark())
 	if mark < w.mark || mark >= int64(w.truth.lowestLive()) {
 		t.Fatalf("low water mark %d after %d, lowest live id %d (TC-17)", mark, w.mark, w.truth.lowestLive())
 	}
 	w.mark = mark
-	if !w.truth.opened[e.ID.Least].added[e.Participant] {
-		t.Fatalf("%s is told of %s, of which it is no part", e.Participant, e.ID)
+	if !w.truth.opened[d.ID().Least].added[d.Participant()] {
+		t.Fatalf("%s is told of %s, of which it is no part", d.Participant(), d.ID())
 	}
-	w.calls = append(w.calls, *e)
+	w.calls = append(w.calls, *d)
 }
 
 // promise takes note that somebody was told how a transaction was decided: it must be durable and stay so (promises 1 and 2).
