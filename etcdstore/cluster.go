@@ -71,7 +71,7 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 		TLS:                  config,
 		Username:             options.User,
 		Password:             options.Password,
-		DialTimeout:          meetTimeout,
+		DialTimeout:          options.Patience,
 		DialKeepAliveTime:    pingInterval,
 		DialKeepAliveTimeout: pingTimeout,
 		MaxCallSendMsgSize:   options.MaxRequestBytes + grpcOverhead,
@@ -81,6 +81,9 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 	switch {
 	case err == nil:
 		c.endpoints.client = c.client
+		if options.User != "" {
+			c.client.Watcher = &ownStreams{Watcher: c.client.Watcher}
+		}
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return c.endpoints.silence(ctx, err)
@@ -90,7 +93,7 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 
 // makeReady meets the members and the layout, and starts the care.
 func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordinators uint64, err error) {
-	answers, err := c.endpoints.meet(ctx)
+	answers, err := c.endpoints.meet(ctx, options.Patience)
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 )
@@ -16,6 +17,7 @@ const (
 	defaultClusterOps      = 128
 	defaultClusterBytes    = 3 * mebibyte / 2
 	defaultClusterInitials = 16
+	defaultPatience        = 5 * time.Second
 )
 
 // ClusterOptions say which etcd cluster to use, and how. The zero value of a number means its default.
@@ -36,6 +38,8 @@ type ClusterOptions struct {
 	MaxTxnOps int
 	// MaxRequestBytes is how large a request they take. Default 1.5 MiB.
 	MaxRequestBytes int
+	// Patience is for how long no member may answer at the start. Default 5 s.
+	Patience time.Duration
 	// Manage compacts history, and clears alarms for lack of space. Else nothing is done to a cluster that others look after.
 	Manage bool
 }
@@ -49,6 +53,9 @@ func (o ClusterOptions) withDefaults() ClusterOptions {
 	}
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = defaultClusterBytes
+	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
 	}
 	return o
 }

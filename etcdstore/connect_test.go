@@ -12,6 +12,8 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 )
 
+var quiet = zerolog.Nop()
+
 func optionsFor(endpoints ...string) etcdstore.ClusterOptions {
 	return etcdstore.ClusterOptions{Endpoints: endpoints, Space: etcdtest.Space}
 }
@@ -32,7 +34,7 @@ func connect(t *testing.T, options etcdstore.ClusterOptions) *etcdstore.Store {
 
 func connectError(t *testing.T, options etcdstore.ClusterOptions) error {
 	t.Helper()
-	store, err := etcdstore.Connect(t.Context(), options, zerolog.Nop())
+	store, err := etcdstore.Connect(t.Context(), options, quiet)
 	if err == nil {
 		t.Fatal(errors.Join(errors.New("connected"), store.Close()))
 	}

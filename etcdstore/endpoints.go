@@ -15,12 +15,10 @@ import (
 )
 
 const (
-	// meetTimeout is how long members may take to answer at the start.
-	meetTimeout = 5 * time.Second
 	// lookInterval is how often each member is asked for its state, and lookTimeout how long it may take.
 	lookInterval = time.Second
 	lookTimeout  = 2 * time.Second
-	// mostMisses is how many answers in a row a member may miss before requests are sent to others.
+	// mostMisses is how often in a row a member may not answer before requests are sent to others.
 	mostMisses = 2
 )
 
@@ -46,7 +44,7 @@ type endpoints struct {
 
 	// used by one goroutine
 	cluster uint64
-	misses  map[string]int // answers in a row
+	misses  map[string]int // in a row
 }
 
 // answer is what one member said of itself, or why it did not.
@@ -56,7 +54,7 @@ type answer struct {
 	err      error
 }
 
-// ask answers at all members at once.
+// ask asks all members at once.
 func (e *endpoints) ask(ctx context.Context, timeout time.Duration) []answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -72,10 +70,10 @@ func (e *endpoints) ask(ctx context.Context, timeout time.Duration) []answer {
 	return answers
 }
 
-// meet answers at all members for the first time and takes the cluster that they belong to. Errors: *MixedClustersError; none
+// meet asks all members for the first time and takes the cluster that they belong to. Errors: *MixedClustersError; none
 // answers.
-func (e *endpoints) meet(ctx context.Context) ([]answer, error) {
-	answers := e.ask(ctx, meetTimeout)
+func (e *endpoints) meet(ctx context.Context, patience time.Duration) ([]answer, error) {
+	answers := e.ask(ctx, patience)
 	clusters := make(map[string]uint64)
 	for _, a := range answers {
 		if a.err != nil {

@@ -29,7 +29,7 @@ const probeOverhead = 1 << 10
 // tryLimits sends transactions of the sizes that the options allow. They cannot apply: their condition is never true, and they
 // put nothing, so that they take no space either.
 func tryLimits(ctx context.Context, kv clientv3.KV, o ClusterOptions) error {
-	ctx, cancel := context.WithTimeout(ctx, meetTimeout)
+	ctx, cancel := context.WithTimeout(ctx, o.Patience)
 	defer cancel()
 	key := o.Space.Schema()
 	gets := make([]clientv3.Op, o.MaxTxnOps)

@@ -37,6 +37,7 @@ func Serve(t testing.TB, scheme string, change func(*embed.Config)) *Server {
 	cfg.TickMs, cfg.ElectionMs = 20, 100
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	cfg.LogLevel = "fatal"
+	cfg.EnableGRPCGateway = false
 	if change != nil {
 		change(cfg)
 	}
@@ -66,7 +67,12 @@ func (s *Server) Start(t testing.TB) {
 }
 
 // Stop ends the member. Its data stay.
-func (s *Server) Stop() { s.etcd.Close() }
+func (s *Server) Stop() {
+	if s.etcd != nil {
+		s.etcd.Close()
+	}
+	s.etcd = nil
+}
 
 // Client connects to the member without credentials. It is closed with the test.
 func (s *Server) Client(t testing.TB) *clientv3.Client {
