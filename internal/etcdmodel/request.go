@@ -290,8 +290,8 @@ func describeOp(b *strings.Builder, op *pb.RequestOp, named bool) {
 	case *pb.RequestOp_RequestDeleteRange:
 		fmt.Fprintf(b, "%s%s", name("delete"), span(o.RequestDeleteRange.Key, o.RequestDeleteRange.RangeEnd))
 	case *pb.RequestOp_RequestTxn:
-		b.WriteString("(")
-		describeTxn(b, o.RequestTxn)
-		b.WriteString(")")
+		var nested strings.Builder
+		describeTxn(&nested, o.RequestTxn)
+		fmt.Fprintf(b, "(%s)", strings.TrimPrefix(nested.String(), " "))
 	}
 }

@@ -103,19 +103,20 @@ func (m *Model) deliver(w *watch) *clientv3.WatchResponse {
 	}
 	for _, e := range m.store.from(w.next) {
 		if w.covers(e.history.key) && !w.filtered(&e) {
-			response.Events = append(response.Events, w.tell(&e))
+			response.Events = append(response.Events, m.store.tell(w, &e))
 		}
 	}
 	w.next = max(w.next, m.store.revision+1)
 	return response
 }
 
-func (w *watch) tell(e *event) *clientv3.Event {
+// tell makes an event for a watch. The value before is read only now, and may be compacted away.
+func (s *store) tell(w *watch, e *event) *clientv3.Event {
 	told := &clientv3.Event{Type: mvccpb.Event_PUT, Kv: cloneKeyValue(e.kv)}
 	if e.deleted {
 		told.Type = mvccpb.Event_DELETE
 	}
-	if w.request.PrevKv && e.previous != nil {
+	if w.request.PrevKv && e.previous != nil && e.revision > s.compacted {
 		told.PrevKv = cloneKeyValue(e.previous)
 	}
 	return told
