@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 const (
@@ -30,7 +26,7 @@ const (
 type cluster struct {
 	log       zerolog.Logger
 	client    *clientv3.Client
-	id        atomic.Uint64 // of the etcd cluster; 0: not known yet
+	identity  identity
 	failure   *failure
 	endpoints *endpoints
 	room      *clusterRoom
@@ -47,7 +43,7 @@ type cluster struct {
 // than this build; *txn.CorruptError if the layout's own keys cannot be read.
 func Connect(ctx context.Context, options ClusterOptions, log zerolog.Logger) (*Store, error) {
 	options = options.withDefaults()
-	c := &cluster{log: log, failure: newFailure()}
+	c := &cluster{log: log, failure: newFailure(), room: newClusterRoom(options.MaxRequestBytes, log)}
 	if err := c.connect(ctx, options); err != nil {
 		return nil, err
 	}
@@ -97,8 +93,7 @@ func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordi
 	if err != nil {
 		return 0, err
 	}
-	c.id.Store(c.endpoints.cluster)
-	c.room = newClusterRoom(options.MaxRequestBytes, c.log)
+	c.identity.cluster.Store(c.endpoints.cluster)
 	c.room.see(answers, 0)
 	if err := tryLimits(ctx, c.client, options); err != nil {
 		return 0, err
@@ -134,34 +129,6 @@ func (c *cluster) run(ctx context.Context) {
 		}
 		c.room.see(c.endpoints.judge(ctx, answers), refusals)
 	}
-}
-
-// statusMethod is the one that may be answered by a stranger: it is how strangers are found.
-const statusMethod = "/etcdserverpb.Maintenance/Status"
-
-// inspect sees every answer. One of another cluster says nothing about this one: the process must end, since what it believes
-// to be stored is not where it is about to look.
-func (c *cluster) inspect(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	err := invoke(ctx, method, request, reply, conn, options...)
-	if err != nil {
-		if rpctypes.ErrorDesc(err) == rpctypes.ErrorDesc(rpctypes.ErrGRPCNoSpace) {
-			c.room.refused()
-		}
-		return err
-	}
-	headed, has := reply.(interface {
-		GetHeader() *etcdserverpb.ResponseHeader
-	})
-	if !has || method == statusMethod {
-		return nil
-	}
-	want, got := c.id.Load(), headed.GetHeader().GetClusterId()
-	if want == 0 || got == 0 || got == want {
-		return nil
-	}
-	err = fmt.Errorf("etcd: an endpoint that belonged to cluster %x answers for cluster %x", want, got)
-	c.failure.set(err)
-	return status.Error(codes.DataLoss, err.Error())
 }
 
 func (c *cluster) wrote(n int) {

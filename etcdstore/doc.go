@@ -27,7 +27,8 @@
 //
 // Invariants:
 //   - Requests go to members that answer and that belong to the cluster of the start. One of another cluster is refused at the
-//     start; if it shows up later it is not used, and an answer of it ends the process.
+//     start; if it shows up later it is not used, and an answer of it ends the process. So does a revision that goes back: the
+//     cluster was restored from a backup.
 //   - Nothing is compacted, defragmented or unlocked, unless ClusterOptions.Manage says so. So Pin holds nothing.
 //   - The limits of the members are known: transactions that cannot apply have tried them.
 //   - Space follows quota, size and alarms of the members as they were last seen, and every write that etcd refused for lack of

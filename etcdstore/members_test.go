@@ -234,3 +234,46 @@ func sleepFor(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// An etcd that was put back to a backup while a process used it ends the process, although it is the same cluster by its id.
+func TestClusterGoesBack(t *testing.T) {
+	t.Parallel()
+	home := etcdtest.Serve(t, "http", nil)
+	store, err := etcdstore.Connect(t.Context(), optionsFor(home.Endpoint), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home.Stop()
+	backup := t.TempDir()
+	if err := os.CopyFS(backup, os.DirFS(home.Dir())); err != nil {
+		t.Fatal(err)
+	}
+	home.Start(t)
+	put := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := store.Client().Put(ctx, "key", "value")
+		return err
+	}
+	for range 3 {
+		eventually(t, "written", func() bool { return put() == nil })
+	}
+	home.Stop()
+	if err := errors.Join(os.RemoveAll(home.Dir()), os.CopyFS(home.Dir(), os.DirFS(backup))); err != nil {
+		t.Fatal(err)
+	}
+	home.Start(t)
+	eventually(t, "the first answer of the backup is refused", func() bool {
+		err := put()
+		if err == nil {
+			t.Fatal("taken for the same store")
+		}
+		return strings.Contains(err.Error(), "restored from a backup")
+	})
+	if err := <-store.Failed(); !strings.Contains(err.Error(), "restored from a backup") {
+		t.Errorf("failed: %v", err)
+	}
+	if err := store.Close(); err == nil {
+		t.Error("close hides the failure")
+	}
+}

@@ -111,7 +111,7 @@ func (t *table[V]) load(ctx context.Context, kv clientv3.KV) (revision int64, er
 
 // follow keeps the table true until ctx ends. revision is that of the load before.
 func (t *table[V]) follow(ctx context.Context, kv clientv3.KV, watcher clientv3.Watcher, revision int64, log zerolog.Logger) {
-	for ctx.Err() == nil {
+	for ; ctx.Err() == nil; pause(ctx) {
 		err := t.watch(ctx, watcher, revision, log)
 		if ctx.Err() != nil {
 			return
@@ -122,21 +122,25 @@ func (t *table[V]) follow(ctx context.Context, kv clientv3.KV, watcher clientv3.
 				break
 			}
 			log.Error().Err(err).Str("prefix", t.prefix).Msg("could not read again, what is known stays in force")
-			select {
-			case <-time.After(reloadPause):
-			case <-ctx.Done():
-			}
+			pause(ctx)
 		}
 	}
 }
 
-// reloadPause is the time between attempts at reading everything again.
+// reloadPause is the time between attempts at reading everything again, and at watching.
 const reloadPause = time.Second
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(reloadPause):
+	case <-ctx.Done():
+	}
+}
 
 var errWatchEnded = errors.New("the watch ended")
 
 func (t *table[V]) watch(ctx context.Context, watcher clientv3.Watcher, revision int64, log zerolog.Logger) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for answer := range watcher.Watch(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1)) {
 		if err := answer.Err(); err != nil {

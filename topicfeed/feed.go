@@ -85,7 +85,7 @@ var errWatchEnded = errors.New("the watch ended")
 
 // watch tells of changes until the watch fails. What happened before it stood, nobody has seen.
 func (f *Feed) watch(ctx context.Context, prefix string) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for answer := range f.watcher.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
 		if err := answer.Err(); err != nil {

@@ -74,6 +74,9 @@ func (s *Server) Stop() {
 	s.etcd = nil
 }
 
+// Dir is where the data are.
+func (s *Server) Dir() string { return s.config.Dir }
+
 // Client connects to the member without credentials. It is closed with the test.
 func (s *Server) Client(t testing.TB) *clientv3.Client {
 	t.Helper()
