@@ -44,7 +44,7 @@ type rig struct {
 
 // newRig returns a rig that start sets going.
 func newRig(t testing.TB) *rig {
-	r := &rig{t: t, opts: coordinator.DefaultOptions(), store: memlog.NewStore(), election: &memleader.Election{}}
+	r := &rig{t: t, opts: coordinator.DefaultOptions(), store: memlog.NewStore(), election: memleader.NewElection()}
 	r.participants = &participants{answers: map[string]func(call) error{}}
 	r.opts.Machine = fsm.Options{MaxTTLMillis: 604_800_000, Preserver: preserver.Options{
 		Count: 1000, UnnamedCount: 10_000, Retention: 259_200_000, MinTime: 120_000, Max: 1_000_000,

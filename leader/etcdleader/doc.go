@@ -7,7 +7,8 @@
 //     from the moment on at which the new term can read, however late etcd applies it.
 //   - A process deletes its own key only, any other goes with its lease; unless it is the only process that may write to the
 //     store (Options.Exclusive).
+//   - Who is to lead (Options.Placement) only says who tries first, and when a leader is to hand over.
 //
-// Layout of the leader key (keyspace.Space.Leader): the value is the random identity of the leader that created it, 32 hex
-// digits, then a blank and the host and pid for people. The key is attached to the lease of the term.
+// Layout of the leader key (keyspace.Space.Leader): the value is the id of the instance that created it, then a blank and the
+// host and pid for people. The key is attached to the lease of the term.
 package etcdleader

@@ -36,12 +36,24 @@ type Client interface {
 	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
 }
 
+// Placement says which process is to lead a coordinator. It is a hint: etcd decides who does.
+type Placement interface {
+	// Place is the id of the instance; empty: there is nobody.
+	Place(tc uint64) string
+	// Changed is closed when places may be others.
+	Changed() <-chan struct{}
+}
+
 // Options are the zero value or:
 type Options struct {
 	// Lease is for how long a dead leader keeps its coordinators, in whole seconds. Default 6 s.
 	Lease time.Duration
 	// Exclusive says that no other process can be alive on this store, so that any leader key found may be deleted at once.
 	Exclusive bool
+	// Instance is the id of this process, without blanks. Default: random.
+	Instance string
+	// Placement makes processes lead what is theirs to lead. Nil: whoever comes first leads.
+	Placement Placement
 }
 
 // Leader is one contender. It leads each coordinator at most once: to win again gives its own term up first.
@@ -68,7 +80,13 @@ func New(client Client, space keyspace.Space, options Options, log zerolog.Logge
 	if options.Lease < time.Second {
 		return nil, fmt.Errorf("lease of %v: want a second or more", options.Lease)
 	}
-	identity, err := newIdentity()
+	if options.Instance == "" {
+		options.Instance = newInstance()
+	}
+	if strings.Contains(options.Instance, " ") {
+		return nil, fmt.Errorf("instance %q: want no blanks", options.Instance)
+	}
+	identity, err := newIdentity(options.Instance)
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +97,18 @@ func New(client Client, space keyspace.Space, options Options, log zerolog.Logge
 	}, nil
 }
 
-func newIdentity() (string, error) {
+func newInstance() string {
+	var random [16]byte
+	rand.Read(random[:])
+	return hex.EncodeToString(random[:])
+}
+
+func newIdentity(instance string) (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return "", fmt.Errorf("name of this host: %w", err)
 	}
-	var random [16]byte
-	rand.Read(random[:])
-	return fmt.Sprintf("%s %s %d", hex.EncodeToString(random[:]), host, os.Getpid()), nil
+	return fmt.Sprintf("%s %s %d", instance, host, os.Getpid()), nil
 }
 
 // Close stops renewing the leases of all terms. Their keys go with the leases, unless they were resigned. No Win may be under
@@ -96,12 +118,14 @@ func (l *Leader) Close() {
 	l.tasks.Wait()
 }
 
-// Win waits until this process leads tc in a new term; see coordinator.Leader. It repeats what etcd does not answer.
+// Win waits until this process leads tc in a new term; see coordinator.Leader. It repeats what etcd does not answer. While
+// another process is the place of tc, it leaves a free seat alone for as long as a dead leader would keep it, and a second.
 func (l *Leader) Win(ctx context.Context, tc uint64) (*Term, error) {
 	l.abandon(tc)
 	pause := firstRetry
+	var vacancy vacancy
 	for {
-		term, err := l.try(ctx, tc)
+		term, err := l.try(ctx, tc, &vacancy)
 		if term != nil {
 			return term, nil
 		}
@@ -157,15 +181,16 @@ func (l *Leader) abandon(tc uint64) {
 }
 
 // try clears the seat if it may, or waits until it is free, and then takes it. Neither a term nor an error: look again.
-func (l *Leader) try(ctx context.Context, tc uint64) (*Term, error) {
+func (l *Leader) try(ctx context.Context, tc uint64, vacancy *vacancy) (*Term, error) {
 	key := l.space.Leader(tc)
 	found, err := l.look(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	if len(found.Kvs) == 0 {
-		return l.take(ctx, tc, key)
+		return l.claim(ctx, tc, vacancy)
 	}
+	vacancy.ended()
 	holder := found.Kvs[0]
 	if !l.options.Exclusive && string(holder.Value) != l.identity {
 		_, name, _ := strings.Cut(string(holder.Value), " ")
@@ -175,7 +200,7 @@ func (l *Leader) try(ctx context.Context, tc uint64) (*Term, error) {
 	if err := remove(ctx, l.client, key, holder.CreateRevision); err != nil {
 		return nil, err
 	}
-	return l.take(ctx, tc, key)
+	return l.claim(ctx, tc, vacancy)
 }
 
 func (l *Leader) look(ctx context.Context, key string) (*clientv3.GetResponse, error) {
@@ -218,8 +243,9 @@ func (l *Leader) waitDeleted(ctx context.Context, key string, from int64) error 
 	return errors.New("watch leader key: ended")
 }
 
-// take creates the leader key under a new lease if there is none.
-func (l *Leader) take(ctx context.Context, tc uint64, key string) (*Term, error) {
+// take creates the leader key under a new lease if there is none. place is the instance that is to lead.
+func (l *Leader) take(ctx context.Context, tc uint64, place string) (*Term, error) {
+	key := l.space.Leader(tc)
 	request, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	lease, err := l.client.Grant(request, int64(l.options.Lease/time.Second))
@@ -236,21 +262,26 @@ func (l *Leader) take(ctx context.Context, tc uint64, key string) (*Term, error)
 	if !created.Succeeded {
 		return nil, nil
 	}
-	return l.begin(tc, key, lease.ID, created.Header.Revision)
+	return l.begin(tc, lease.ID, created.Header.Revision, place)
 }
 
 // begin starts renewing the lease of a term that was won.
-func (l *Leader) begin(tc uint64, key string, lease clientv3.LeaseID, number int64) (*Term, error) {
+func (l *Leader) begin(tc uint64, lease clientv3.LeaseID, number int64, place string) (*Term, error) {
 	ctx, stop := context.WithCancel(l.ctx)
 	renewed, err := l.client.KeepAlive(ctx, lease)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("renew lease of term %d: %w", number, err)
 	}
-	term := &Term{client: l.client, key: key, number: number, lost: make(chan struct{}), stop: stop}
+	term := &Term{
+		client: l.client, key: l.space.Leader(tc), number: number, lost: make(chan struct{}), elsewhere: make(chan struct{}), stop: stop,
+	}
 	l.mu.Lock()
 	l.terms[tc] = term
 	l.mu.Unlock()
 	l.tasks.Go(func() { term.watchLease(renewed) })
+	if l.options.Placement != nil {
+		l.tasks.Go(func() { l.watchPlace(ctx, tc, term, place) })
+	}
 	return term, nil
 }

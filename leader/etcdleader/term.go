@@ -8,11 +8,12 @@ import (
 
 // Term is one period of leadership.
 type Term struct {
-	client Client
-	key    string
-	number int64
-	lost   chan struct{}
-	stop   context.CancelFunc
+	client    Client
+	key       string
+	number    int64
+	lost      chan struct{}
+	elsewhere chan struct{}
+	stop      context.CancelFunc
 }
 
 // Number is the create revision of the leader key.
@@ -20,6 +21,9 @@ func (t *Term) Number() int64 { return t.number }
 
 // Lost is closed when the lease is known to be gone, or is not renewed any more.
 func (t *Term) Lost() <-chan struct{} { return t.lost }
+
+// Elsewhere is closed when another process is to lead; see coordinator.Term.
+func (t *Term) Elsewhere() <-chan struct{} { return t.elsewhere }
 
 // Fence is the condition of every write of this term, and the key that it compares. A write whose condition fails reads the
 // key in its else branch.

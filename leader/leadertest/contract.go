@@ -14,16 +14,22 @@ const patience = 30 * time.Second
 type Term interface {
 	Number() int64
 	Lost() <-chan struct{}
+	Elsewhere() <-chan struct{}
 	Resign(ctx context.Context) error
 }
 
-// Contender is the Win method of a coordinator.Leader.
-type Contender func(ctx context.Context, tc uint64) (Term, error)
+// Contender is a coordinator.Leader.
+type Contender interface {
+	Win(ctx context.Context, tc uint64) (Term, error)
+	Expected(tc uint64) bool
+}
 
 // Election is what a test needs of an implementation.
 type Election struct {
 	// Contender returns another process that wants to lead. None deletes a foreign key.
 	Contender func(t testing.TB) Contender
+	// Place makes c the one that is to lead every coordinator, in the eyes of all. Before the first call everybody is.
+	Place func(c Contender)
 	// Holds reports whether a write with the fence of term would be applied.
 	Holds func(t testing.TB, term Term) bool
 	// Expire makes the lease of the term run out.
@@ -43,6 +49,8 @@ func Run(t *testing.T, open func(t testing.TB) Election) {
 		{"an expired lease ends the term", expiredLease},
 		{"coordinators are led independently", independent},
 		{"waiting ends with its context", cancelledWait},
+		{"who is not to lead leaves a free seat alone", placedWins},
+		{"a leader hears that another is to lead", handsOver},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
@@ -52,7 +60,7 @@ func win(t testing.TB, c Contender, tc uint64) Term {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	term, err := c(ctx, tc)
+	term, err := c.Win(ctx, tc)
 	if err != nil {
 		t.Fatalf("win: %v", err)
 	}
@@ -73,7 +81,7 @@ func later(t testing.TB, c Contender, tc uint64) <-chan Term {
 		defer close(won)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		term, err := c(ctx, tc)
+		term, err := c.Win(ctx, tc)
 		if err != nil {
 			t.Errorf("win: %v", err)
 			return
@@ -190,7 +198,7 @@ func cancelledWait(t *testing.T, e Election) {
 	result := make(chan error, 1)
 	contender := e.Contender(t)
 	go func() {
-		_, err := contender(ctx, 1)
+		_, err := contender.Win(ctx, 1)
 		result <- err
 	}()
 	cancel(cause)
@@ -204,5 +212,57 @@ func cancelledWait(t *testing.T, e Election) {
 	}
 	if !e.Holds(t, first) {
 		t.Error("a contender that gave up ended the term")
+	}
+}
+
+func placedWins(t *testing.T, e Election) {
+	a, b := e.Contender(t), e.Contender(t)
+	if !a.Expected(1) || !b.Expected(1) {
+		t.Error("nobody is placed, and somebody is not expected to lead")
+	}
+	e.Place(b)
+	if a.Expected(1) || !b.Expected(1) {
+		t.Errorf("b is to lead; expected: a %v, b %v", a.Expected(1), b.Expected(1))
+	}
+	won := later(t, a, 1)
+	select {
+	case term := <-won:
+		t.Fatalf("a took the free seat of b: %v", term)
+	case <-time.After(50 * time.Millisecond):
+	}
+	term := win(t, b, 1)
+	notYet(t, "b, which is to lead, hears that another is", term.Elsewhere())
+	e.Place(a)
+	resign(t, term)
+	if _, ok := <-won; !ok {
+		t.FailNow()
+	}
+}
+
+func handsOver(t *testing.T, e Election) {
+	a, b := e.Contender(t), e.Contender(t)
+	first := win(t, a, 1)
+	notYet(t, "nobody is placed, and the leader hears that another is to lead", first.Elsewhere())
+	e.Place(b)
+	wait(t, "a hears that b is to lead", first.Elsewhere())
+	if !e.Holds(t, first) {
+		t.Error("the term ended before it was resigned")
+	}
+	won := later(t, b, 1)
+	resign(t, first)
+	second, ok := <-won
+	if !ok {
+		t.FailNow()
+	}
+	e.Place(b)
+	notYet(t, "b hears that another is to lead", second.Elsewhere())
+}
+
+func notYet(t testing.TB, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+		t.Error(what)
+	case <-time.After(20 * time.Millisecond):
 	}
 }

@@ -5,11 +5,18 @@ import (
 	"sync"
 )
 
-// Election is the store in which contenders meet. It is safe for concurrent use; the zero Election is ready.
+// Election is the store in which contenders meet. It is safe for concurrent use; use NewElection.
 type Election struct {
 	mu       sync.Mutex
 	revision int64            // guarded by mu: grows with every change
 	seats    map[uint64]*seat // guarded by mu; by coordinator
+	place    *Contender       // guarded by mu: who is to lead; nil: whoever comes
+	placed   chan struct{}    // guarded by mu: closed when place changes
+}
+
+// NewElection returns an election in which nobody leads.
+func NewElection() *Election {
+	return &Election{seats: make(map[uint64]*seat), placed: make(chan struct{})}
 }
 
 // seat is the leadership of one coordinator.
@@ -31,12 +38,14 @@ type Term struct {
 	tc       uint64
 	number   int64
 	lost     chan struct{}
+
+	elsewhere chan struct{}
 }
 
 // Win waits until c leads tc; see coordinator.Leader.
 func (c *Contender) Win(ctx context.Context, tc uint64) (*Term, error) {
 	for {
-		term, freed := c.try(tc)
+		term, freed, placed := c.try(tc)
 		if term != nil {
 			return term, nil
 		}
@@ -44,31 +53,32 @@ func (c *Contender) Win(ctx context.Context, tc uint64) (*Term, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-freed:
+		case <-placed:
 		}
 	}
 }
 
-// try takes the seat if it is free or c's own. Otherwise freed is closed when to try again.
-func (c *Contender) try(tc uint64) (term *Term, freed <-chan struct{}) {
+// try takes the seat if it is free or c's own, and c is to lead. Otherwise freed or placed is closed when to try again.
+func (c *Contender) try(tc uint64) (term *Term, freed, placed <-chan struct{}) {
 	e := c.election
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.seats == nil {
-		e.seats = make(map[uint64]*seat)
-	}
 	place := e.seats[tc]
 	if place == nil {
 		place = &seat{}
 		e.seats[tc] = place
 	}
 	if place.term != nil && place.term.owner != c {
-		return nil, place.freed
+		return nil, place.freed, e.placed
 	}
 	e.free(place)
+	if !e.mine(c) {
+		return nil, nil, e.placed
+	}
 	e.revision++
-	place.term = &Term{election: e, owner: c, tc: tc, number: e.revision, lost: make(chan struct{})}
+	place.term = &Term{election: e, owner: c, tc: tc, number: e.revision, lost: make(chan struct{}), elsewhere: make(chan struct{})}
 	place.freed = make(chan struct{})
-	return place.term, nil
+	return place.term, nil, nil
 }
 
 // free ends the term of a seat, if there is one. The caller holds mu.
