@@ -101,13 +101,13 @@ func transact(b *testing.B, group *coordinator.Group, tokens <-chan struct{}) {
 	}
 	answers := make(chan result, 1)
 	for range tokens {
-		group.NewTxn(0, txn.Owner{}, 60_000, "", false, func(id txn.ID, err error) { answers <- result{id, err} })
+		group.NewTxn(context.Background(), 0, txn.Owner{}, 60_000, "", false, func(id txn.ID, err error) { answers <- result{id, err} })
 		opened := <-answers
 		if opened.err != nil {
 			b.Error(opened.err)
 			return
 		}
-		group.EndTxn(opened.id, fsm.Caller{}, txn.Commit, false, func(err error) { answers <- result{err: err} })
+		group.EndTxn(context.Background(), opened.id, fsm.Caller{}, txn.Commit, false, func(err error) { answers <- result{err: err} })
 		if ended := <-answers; ended.err != nil {
 			b.Error(ended.err)
 			return
@@ -120,13 +120,13 @@ func BenchmarkRepeatedEnd(b *testing.B) {
 	group := benchmarked(b)
 	answers := make(chan error, 256)
 	var id txn.ID
-	group.NewTxn(0, txn.Owner{}, 60_000, "", false, func(opened txn.ID, err error) { id = opened; answers <- err })
+	group.NewTxn(context.Background(), 0, txn.Owner{}, 60_000, "", false, func(opened txn.ID, err error) { id = opened; answers <- err })
 	if err := <-answers; err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		group.EndTxn(id, fsm.Caller{}, txn.Commit, false, func(err error) { answers <- err })
+		group.EndTxn(context.Background(), id, fsm.Caller{}, txn.Commit, false, func(err error) { answers <- err })
 		if i < 128 {
 			continue
 		}

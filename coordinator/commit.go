@@ -123,12 +123,16 @@ func (s *session) readPrefix(ctx context.Context) {
 	}
 }
 
-// end gives up the term: nothing that waits in it gets a definite answer.
+// end gives up the term: nothing that waits in it gets a definite answer. If another process is to lead, it is asked instead.
 func (s *session) end(cause error) error {
-	for _, to := range s.machine.Abandon() {
-		to.(answerFunc)(nil, txn.ErrCoordinatorNotFound)
+	if errors.Is(cause, errMoved) {
+		s.refusal = errMoved
+		s.c.move()
 	}
-	refuse(s.batch, txn.ErrCoordinatorNotFound)
+	for _, to := range s.machine.Abandon() {
+		to.(answerFunc)(nil, s.refusal)
+	}
+	refuse(s.batch, s.refusal)
 	s.batch = nil
 	return cause
 }
@@ -137,5 +141,5 @@ func (s *session) end(cause error) error {
 func (s *session) close() {
 	s.drives.close()
 	s.tasks.Wait()
-	refuse(s.c.mail.take(nil), txn.ErrCoordinatorNotFound)
+	refuse(s.c.mail.take(nil), s.refusal)
 }

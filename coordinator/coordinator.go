@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -24,13 +25,16 @@ type Coordinator struct {
 	now          func() time.Time
 	mail         *mailbox
 
-	mu      sync.Mutex // guards the following
-	space   fsm.SpaceLevel
-	serving bool
-	began   chan struct{}              // closed while a term is served
-	closers map[context.Context]func() // by connection: those that registered with this term
-	status  Status
-	over    bool // Run ends
+	leads atomic.Bool // a term was won and is not given up
+
+	mu         sync.Mutex // guards the following
+	space      fsm.SpaceLevel
+	serving    bool
+	moved      bool                            // handed over: requests of registered connections are relayed
+	began      chan struct{}                   // closed while a term is served
+	registered map[context.Context]*connection // with this term, or with the one that was handed over
+	status     Status
+	over       bool // Run ends
 
 	stop  chan struct{}  // closed when Run ends
 	tasks sync.WaitGroup // connects that wait, and participant calls of all terms
@@ -40,6 +44,7 @@ type Coordinator struct {
 type Status struct {
 	TC           uint64
 	Serving      bool
+	Expected     bool   // this process leads it or is to
 	LoadError    string // why it does not serve, if it tried
 	Term         int64
 	Live         int
@@ -63,7 +68,7 @@ func New(tc uint64, opts Options, leader Leader, openLog func(uint64, Term) Log,
 	return &Coordinator{
 		tc: tc, opts: opts, leader: leader, openLog: openLog, participants: participants,
 		log: log.With().Uint64("tc", tc).Logger(), now: now, mail: newMailbox(),
-		began: make(chan struct{}), closers: map[context.Context]func(){}, status: Status{TC: tc}, stop: make(chan struct{}),
+		began: make(chan struct{}), registered: map[context.Context]*connection{}, status: Status{TC: tc}, stop: make(chan struct{}),
 	}
 }
 
@@ -124,7 +129,10 @@ func (c *Coordinator) expireWaiting(ctx context.Context) <-chan struct{} {
 				return
 			case <-tick.C:
 			}
-			if !c.isServing() {
+			switch {
+			case !c.expected():
+				refuse(c.mail.expired(c.now()), txn.ErrCoordinatorNotFound)
+			case !c.isServing():
 				refuse(c.mail.expired(c.now().Add(-c.opts.LoadWait)), txn.ErrCoordinatorNotFound)
 			}
 		}
@@ -149,6 +157,7 @@ func (c *Coordinator) term(ctx context.Context) {
 		return
 	}
 	defer c.resign(term)
+	c.leads.Store(true)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errTermOver)
 	s, err := c.load(ctx, term)
@@ -164,8 +173,12 @@ func (c *Coordinator) term(ctx context.Context) {
 
 var errTermOver = errors.New("term over")
 
+// expected reports whether this process leads the coordinator or is to.
+func (c *Coordinator) expected() bool { return c.leads.Load() || c.leader.Expected(c.tc) }
+
 // resign deletes this term's leader key, whatever ended the term. It must not outlive the process for long.
 func (c *Coordinator) resign(term Term) {
+	c.leads.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := term.Resign(ctx); err != nil {
@@ -188,7 +201,7 @@ func (c *Coordinator) failedLoad(ctx context.Context, err error) {
 // beginTerm makes the coordinator visible to commands.
 func (c *Coordinator) beginTerm(status Status) {
 	c.mu.Lock()
-	c.serving = true
+	c.serving, c.moved = true, false
 	c.status = status
 	close(c.began)
 	c.mu.Unlock()
@@ -197,21 +210,20 @@ func (c *Coordinator) beginTerm(status Status) {
 	}
 }
 
-// endTerm closes the connections that registered (TC-24): clients look up again.
+// endTerm closes the connections that registered (TC-24), so that clients look up again; those of a term that was handed over
+// when they are idle.
 func (c *Coordinator) endTerm(cause error) {
 	c.mu.Lock()
 	was := c.serving
 	c.serving = false
 	c.status.Serving = false
-	closers := c.closers
-	c.closers = map[context.Context]func(){}
 	if was {
 		c.began = make(chan struct{})
 	}
-	term := c.status.Term
+	term, moved := c.status.Term, c.moved
 	c.mu.Unlock()
-	for _, closed := range closers {
-		closed()
+	if !moved || !c.background(c.closeIdle) {
+		c.closeRegistered(func(*connection) bool { return true })
 	}
 	if was && c.opts.Events.TermEnded != nil {
 		c.opts.Events.TermEnded(c.tc, term, cause)
@@ -235,7 +247,9 @@ func (c *Coordinator) isServing() bool {
 func (c *Coordinator) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.status
+	status := c.status
+	status.Expected = c.expected()
+	return status
 }
 
 func (c *Coordinator) publish(m *fsm.Machine) {
@@ -253,7 +267,7 @@ func (c *Coordinator) SetSpace(level fsm.SpaceLevel) {
 	changed := c.space != level
 	c.space = level
 	c.mu.Unlock()
-	if changed {
+	if changed && c.leads.Load() {
 		c.mail.tell(&fsm.Space{Level: level})
 	}
 }
@@ -264,8 +278,19 @@ func (c *Coordinator) currentSpace() fsm.SpaceLevel {
 	return c.space
 }
 
-// submit queues a command whose answer somebody waits for.
-func (c *Coordinator) submit(cmd fsm.Command, answer answerFunc) {
+// submit queues a command whose answer somebody waits for; ctx is that of its connection. Where nobody here is to answer, it
+// is refused at once, or relayed if its connection had registered before the coordinator was handed over.
+func (c *Coordinator) submit(ctx context.Context, cmd fsm.Command, answer answerFunc) {
+	if c.opts.Relay != nil {
+		if c.relay(ctx, cmd, answer) {
+			return
+		}
+		answer = c.orRelay(ctx, cmd, answer)
+	}
+	if !c.expected() {
+		answer(nil, txn.ErrCoordinatorNotFound)
+		return
+	}
 	if err := c.mail.put(letter{cmd: cmd, answer: answer, since: c.now()}); err != nil {
 		answer(nil, err)
 	}

@@ -5,4 +5,8 @@
 // without an append that holds an answer resting on the term proves the term by a linearizable read. When an append is
 // refused or its fate is unknown the term is over: everyone who waits gets ErrCoordinatorNotFound, connections that
 // registered are closed, and the next load tells what happened.
+//
+// When another process is to lead, the term is handed over between two appends: it is resigned, and what waited and what
+// connections that registered send later goes to that process (Relay), until each connection is idle and is closed. Requests
+// come to nobody else who does not lead: he refuses them at once.
 package coordinator

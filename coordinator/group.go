@@ -65,15 +65,21 @@ func (g *Group) find(tc uint64) (*Coordinator, error) {
 	return g.all[tc], nil
 }
 
-// NewTxn opens a transaction; done gets its id.
-func (g *Group) NewTxn(tc uint64, owner txn.Owner, ttlMillis uint64, clientName string, named bool, done func(txn.ID, error)) {
+// Expected reports whether this process leads coordinator tc or is to: another one is asked in vain.
+func (g *Group) Expected(tc uint64) bool {
+	c, err := g.find(tc)
+	return err == nil && c.expected()
+}
+
+// NewTxn opens a transaction; done gets its id. ctx is that of the connection, here and in the other commands.
+func (g *Group) NewTxn(ctx context.Context, tc uint64, owner txn.Owner, ttlMillis uint64, clientName string, named bool, done func(txn.ID, error)) {
 	c, err := g.find(tc)
 	if err != nil {
 		done(txn.ID{Most: tc}, err)
 		return
 	}
 	cmd := &fsm.NewTxn{Owner: owner, TTLMillis: ttlMillis, ClientName: clientName, Named: named}
-	c.submit(cmd, func(e *fsm.Effect, err error) {
+	c.submit(ctx, cmd, func(e *fsm.Effect, err error) {
 		if err != nil {
 			done(txn.ID{Most: tc}, err)
 			return
@@ -86,26 +92,26 @@ func (g *Group) NewTxn(tc uint64, owner txn.Owner, ttlMillis uint64, clientName 
 }
 
 // AddParticipants registers participants of one kind, all or none.
-func (g *Group) AddParticipants(id txn.ID, caller fsm.Caller, participants []txn.Participant, done func(error)) {
+func (g *Group) AddParticipants(ctx context.Context, id txn.ID, caller fsm.Caller, participants []txn.Participant, done func(error)) {
 	c, err := g.find(id.Most)
 	if err != nil {
 		done(err)
 		return
 	}
 	cmd := &fsm.AddParticipants{Caller: caller, Least: id.Least, Participants: participants}
-	c.submit(cmd, func(_ *fsm.Effect, err error) { done(err) })
+	c.submit(ctx, cmd, func(_ *fsm.Effect, err error) { done(err) })
 }
 
 // EndTxn decides a transaction, joins its end, or asks for its outcome. done gets nil when every participant has applied
 // action and the outcome is durable.
-func (g *Group) EndTxn(id txn.ID, caller fsm.Caller, action txn.Action, named bool, done func(error)) {
+func (g *Group) EndTxn(ctx context.Context, id txn.ID, caller fsm.Caller, action txn.Action, named bool, done func(error)) {
 	c, err := g.find(id.Most)
 	if err != nil {
 		done(err)
 		return
 	}
 	cmd := &fsm.EndTxn{Caller: caller, Least: id.Least, Action: action, Named: named}
-	c.submit(cmd, g.bounded(done))
+	c.submit(ctx, cmd, g.bounded(done))
 }
 
 // bounded answers an END early if it waits longer than EndWait (TC-16).
@@ -174,7 +180,7 @@ func (c *Coordinator) ask(ctx context.Context, cmd fsm.Command) (fsm.Effect, err
 		err    error
 	}
 	answered := make(chan result, 1)
-	c.submit(cmd, func(e *fsm.Effect, err error) {
+	c.submit(ctx, cmd, func(e *fsm.Effect, err error) {
 		if err != nil {
 			answered <- result{err: err}
 			return
@@ -186,68 +192,5 @@ func (c *Coordinator) ask(ctx context.Context, cmd fsm.Command) (fsm.Effect, err
 		return r.answer, r.err
 	case <-ctx.Done():
 		return fsm.Effect{}, context.Cause(ctx)
-	}
-}
-
-// Connect answers when coordinator tc serves, or with ErrNotReady after LoadWait (TC-7). closed is called, at most once,
-// when the term that answered ends. ctx is the connection's.
-func (g *Group) Connect(ctx context.Context, tc uint64, closed func(), done func(error)) {
-	c, err := g.find(tc)
-	if err != nil {
-		done(err)
-		return
-	}
-	if c.register(ctx, closed) {
-		done(nil)
-		return
-	}
-	if !c.background(func() { c.awaitTerm(ctx, closed, done) }) {
-		done(c.notServing())
-	}
-}
-
-func (c *Coordinator) notServing() error {
-	return fmt.Errorf("%w: coordinator %d does not serve here yet", txn.ErrNotReady, c.tc)
-}
-
-// register keeps closed for the end of the term, if one is being served, until ctx is done. ctx stands for the connection: a
-// later registration of it replaces the earlier one.
-func (c *Coordinator) register(ctx context.Context, closed func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.serving {
-		return false
-	}
-	if _, known := c.closers[ctx]; !known {
-		context.AfterFunc(ctx, func() {
-			c.mu.Lock()
-			delete(c.closers, ctx)
-			c.mu.Unlock()
-		})
-	}
-	c.closers[ctx] = closed
-	return true
-}
-
-func (c *Coordinator) awaitTerm(ctx context.Context, closed func(), done func(error)) {
-	limit := time.NewTimer(c.opts.LoadWait)
-	defer limit.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			done(context.Cause(ctx))
-			return
-		case <-limit.C:
-			done(c.notServing())
-			return
-		case <-c.stop:
-			done(c.notServing())
-			return
-		case <-c.termBegan():
-			if c.register(ctx, closed) {
-				done(nil)
-				return
-			}
-		}
 	}
 }

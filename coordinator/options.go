@@ -26,6 +26,8 @@ type Options struct {
 	MaxDrives int
 	// RetryFirst and RetryCeiling bound the pause between attempts at one participant (TC-15).
 	RetryFirst, RetryCeiling time.Duration
+	// Relay takes requests to coordinators that were handed over. Nil: they are answered ErrCoordinatorNotFound.
+	Relay Relay
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Events hear what happens; nil fields are skipped.

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -11,6 +12,9 @@ type Leader interface {
 	// Win waits until this process leads tc, in a term that no earlier write can pass the fence of: the leader key is
 	// created where none was. It returns an error only if ctx is done or the store refuses for good.
 	Win(ctx context.Context, tc uint64) (Term, error)
+	// Expected reports whether this process is to lead tc, so that requests wait until it does. It is a hint, and does not
+	// block.
+	Expected(tc uint64) bool
 }
 
 // Term is one period of leadership.
@@ -19,6 +23,8 @@ type Term interface {
 	Number() int64
 	// Lost is closed when the lease is known to be gone. It is a hint that comes late; only the fence of an append proves.
 	Lost() <-chan struct{}
+	// Elsewhere is closed when another process is to lead, and the term is to be handed over. It goes on until then.
+	Elsewhere() <-chan struct{}
 	// Resign gives the term up: deletes this term's leader key and nothing else.
 	Resign(ctx context.Context) error
 }
@@ -44,4 +50,12 @@ type Participants interface {
 	// done. A nil error means that the decision is applied there durably, or that p is gone for good and needs nothing.
 	// lowWaterMark is two's complement (TC-17): every transaction of this coordinator up to it has ended.
 	End(ctx context.Context, id txn.ID, p txn.Participant, action txn.Action, lowWaterMark uint64, done func(error))
+}
+
+// Relay asks the process that is to lead a coordinator which this one has handed over. No method blocks. done is called
+// exactly once, also when ctx ends; an answer that was lost is txn.ErrCoordinatorNotFound.
+type Relay interface {
+	NewTxn(ctx context.Context, tc uint64, cmd *fsm.NewTxn, done func(txn.ID, error))
+	AddParticipants(ctx context.Context, tc uint64, cmd *fsm.AddParticipants, done func(error))
+	EndTxn(ctx context.Context, tc uint64, cmd *fsm.EndTxn, done func(error))
 }

@@ -31,6 +31,7 @@ type rig struct {
 	store        *memlog.Store
 	election     *memleader.Election
 	participants *participants
+	contender    *memleader.Contender
 	group        *coordinator.Group
 
 	mu         sync.Mutex // guards the following
@@ -80,7 +81,8 @@ func inBubble(t *testing.T, configure func(*rig), test func(t *testing.T, r *rig
 
 // start runs a process with one coordinator on the rig's store.
 func (r *rig) start() {
-	c := coordinator.New(0, r.opts, contender{r, r.election.Contender()}, r.openLog, r.participants, zerolog.New(io.Discard))
+	r.contender = r.election.Contender()
+	c := coordinator.New(0, r.opts, contender{r, r.contender}, r.openLog, r.participants, zerolog.New(io.Discard))
 	r.group = coordinator.NewGroup([]*coordinator.Coordinator{c}, r.opts)
 	r.group.Start(context.Background())
 }
@@ -228,21 +230,32 @@ func (a *answer) wantNotFound(what string) {
 	}
 }
 
-func (r *rig) askNew(ttl time.Duration) *answer {
+func (r *rig) askNew(ttl time.Duration) *answer { return r.askNewBy(context.Background(), ttl) }
+
+// askNewBy asks on the connection of ctx.
+func (r *rig) askNewBy(ctx context.Context, ttl time.Duration) *answer {
 	a := &answer{t: r.t}
-	r.group.NewTxn(0, txn.Owner{}, uint64(ttl.Milliseconds()), "", false, a.give)
+	r.group.NewTxn(ctx, 0, txn.Owner{}, uint64(ttl.Milliseconds()), "", false, a.give)
 	return a
 }
 
 func (r *rig) askAdd(id txn.ID, names ...string) *answer {
+	return r.askAddBy(context.Background(), id, names...)
+}
+
+func (r *rig) askAddBy(ctx context.Context, id txn.ID, names ...string) *answer {
 	a := &answer{t: r.t}
-	r.group.AddParticipants(id, fsm.Caller{}, topics(names...), func(err error) { a.give(id, err) })
+	r.group.AddParticipants(ctx, id, fsm.Caller{}, topics(names...), func(err error) { a.give(id, err) })
 	return a
 }
 
 func (r *rig) askEnd(id txn.ID, action txn.Action) *answer {
+	return r.askEndBy(context.Background(), id, action)
+}
+
+func (r *rig) askEndBy(ctx context.Context, id txn.ID, action txn.Action) *answer {
 	a := &answer{t: r.t}
-	r.group.EndTxn(id, fsm.Caller{}, action, false, func(err error) { a.give(id, err) })
+	r.group.EndTxn(ctx, id, fsm.Caller{}, action, false, func(err error) { a.give(id, err) })
 	return a
 }
 

@@ -23,13 +23,14 @@ type session struct {
 	batch   []letter // taken, not yet stepped
 	expire  time.Time
 	timer   *time.Timer
+	refusal error          // of what waits when the term ends
 	tasks   sync.WaitGroup // reads of a log prefix, and answers that are held back
 }
 
 // load reads the log into a machine and starts what its state asks for.
 func (c *Coordinator) load(ctx context.Context, term Term) (*session, error) {
 	began := c.now()
-	s := &session{c: c, ctx: ctx, term: term, store: c.openLog(c.tc, term), machine: fsm.New(c.opts.Machine)}
+	s := &session{c: c, ctx: ctx, term: term, store: c.openLog(c.tc, term), machine: fsm.New(c.opts.Machine), refusal: txn.ErrCoordinatorNotFound}
 	next, err := s.store.Load(ctx, s.replay)
 	if err != nil {
 		return nil, err
@@ -112,6 +113,11 @@ func (s *session) await(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	select {
+	case <-s.term.Elsewhere():
+		return errMoved
+	default:
+	}
 	if len(s.batch) > 0 {
 		return nil
 	}
@@ -122,6 +128,8 @@ func (s *session) await(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-s.term.Lost():
 			return fmt.Errorf("%w: the lease is gone", txn.ErrFenced)
+		case <-s.term.Elsewhere():
+			return errMoved
 		case <-s.c.mail.wake:
 		case <-s.timer.C:
 		}

@@ -73,7 +73,7 @@ func TestUnknownCoordinator(t *testing.T) {
 		r.askEnd(id, txn.Commit).want("END", txn.ErrCoordinatorNotFound)
 		r.askAdd(id, "a").want("ADD", txn.ErrCoordinatorNotFound)
 		a := &answer{t: t}
-		r.group.NewTxn(1, txn.Owner{}, 1000, "", false, a.give)
+		r.group.NewTxn(context.Background(), 1, txn.Owner{}, 1000, "", false, a.give)
 		a.want("NEW", txn.ErrCoordinatorNotFound)
 		if a.id.Most != 1 {
 			t.Errorf("the answer names coordinator %d, want that of the request", a.id.Most)

@@ -18,14 +18,14 @@ func callerOf(caller cnx.Caller) fsm.Caller {
 	return fsm.Caller{Owner: ownerOf(caller), Super: caller.Super}
 }
 
-func (c *coordinators) NewTxn(_ context.Context, tc uint64, caller cnx.Caller, ttlMillis uint64, clientName string, named bool, done func(txn.ID, error)) {
-	c.Group.NewTxn(tc, ownerOf(caller), ttlMillis, clientName, named, done)
+func (c *coordinators) NewTxn(ctx context.Context, tc uint64, caller cnx.Caller, ttlMillis uint64, clientName string, named bool, done func(txn.ID, error)) {
+	c.Group.NewTxn(ctx, tc, ownerOf(caller), ttlMillis, clientName, named, done)
 }
 
-func (c *coordinators) AddParticipants(_ context.Context, id txn.ID, caller cnx.Caller, participants []txn.Participant, done func(error)) {
-	c.Group.AddParticipants(id, callerOf(caller), participants, done)
+func (c *coordinators) AddParticipants(ctx context.Context, id txn.ID, caller cnx.Caller, participants []txn.Participant, done func(error)) {
+	c.Group.AddParticipants(ctx, id, callerOf(caller), participants, done)
 }
 
-func (c *coordinators) EndTxn(_ context.Context, id txn.ID, caller cnx.Caller, action txn.Action, named bool, done func(error)) {
-	c.Group.EndTxn(id, callerOf(caller), action, named, done)
+func (c *coordinators) EndTxn(ctx context.Context, id txn.ID, caller cnx.Caller, action txn.Action, named bool, done func(error)) {
+	c.Group.EndTxn(ctx, id, callerOf(caller), action, named, done)
 }

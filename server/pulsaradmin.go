@@ -174,7 +174,7 @@ func (a administered) Abort(ctx context.Context, id txn.ID, caller cnx.Caller) e
 		return &txn.StatusError{ID: id, Want: txn.Aborting, Got: found.Status}
 	}
 	ended := make(chan error, 1)
-	a.EndTxn(id, fsm.Caller{Owner: ownerOf(caller), Super: true}, txn.Abort, false, func(err error) { ended <- err })
+	a.EndTxn(ctx, id, fsm.Caller{Owner: ownerOf(caller), Super: true}, txn.Abort, false, func(err error) { ended <- err })
 	select {
 	case err := <-ended:
 		return err

@@ -190,10 +190,10 @@ func (s *Server) openLog(space keyspace.Space) func(uint64, coordinator.Term) co
 }
 
 // terms shows an etcdleader.Leader as a coordinator.Leader.
-type terms struct{ leader *etcdleader.Leader }
+type terms struct{ *etcdleader.Leader }
 
 func (t terms) Win(ctx context.Context, tc uint64) (coordinator.Term, error) {
-	term, err := t.leader.Win(ctx, tc)
+	term, err := t.Leader.Win(ctx, tc)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,230 @@
+package coordinator_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// relay sends requests to another process of the test.
+type relay struct{ to *rig }
+
+func (r relay) NewTxn(_ context.Context, tc uint64, cmd *fsm.NewTxn, done func(txn.ID, error)) {
+	r.to.group.NewTxn(context.Background(), tc, cmd.Owner, cmd.TTLMillis, cmd.ClientName, cmd.Named, done)
+}
+
+func (r relay) AddParticipants(_ context.Context, tc uint64, cmd *fsm.AddParticipants, done func(error)) {
+	r.to.group.AddParticipants(context.Background(), txn.ID{Most: tc, Least: cmd.Least}, cmd.Caller, cmd.Participants, done)
+}
+
+func (r relay) EndTxn(_ context.Context, tc uint64, cmd *fsm.EndTxn, done func(error)) {
+	r.to.group.EndTxn(context.Background(), txn.ID{Most: tc, Least: cmd.Least}, cmd.Caller, cmd.Action, cmd.Named, done)
+}
+
+// connection is a client's connection that registered.
+type connection struct {
+	ctx context.Context
+	mu  sync.Mutex
+	n   int // guarded by mu: times closed
+}
+
+func (r *rig) connect(t testing.TB) *connection {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	c := &connection{ctx: ctx}
+	r.askConnect(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.n++
+	}).want("connect", nil)
+	return c
+}
+
+func (c *connection) closed() int {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+// inTwo runs a test with two processes on one store, of which the first leads.
+func inTwo(t *testing.T, relayed bool, test func(t *testing.T, first, second *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		first, second := newRig(t), newRig(t)
+		second.store, second.election = first.store, first.election
+		if relayed {
+			first.opts.Relay, second.opts.Relay = relay{second}, relay{first}
+		}
+		first.start()
+		synctest.Wait()
+		second.start()
+		first.election.Place(first.contender)
+		t.Cleanup(func() { first.group.Close() })
+		t.Cleanup(func() { second.group.Close() })
+		synctest.Wait()
+		if a, b := first.group.Statuses()[0], second.group.Statuses()[0]; !a.Serving || !a.Expected || b.Serving || b.Expected {
+			t.Fatalf("the first is to serve alone: %+v, %+v", a, b)
+		}
+		test(t, first, second)
+	})
+}
+
+// A process that neither leads nor is to lead says so at once: 6 to connects, 20 to requests.
+func TestLedElsewhere(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, _, second *rig) {
+		began := time.Now()
+		for what, a := range map[string]*answer{
+			"NEW": second.askNew(time.Hour), "ADD": second.askAdd(txn.ID{Least: 1}, "a"), "END": second.askEnd(txn.ID{Least: 1}, txn.Commit),
+		} {
+			a.want(what, txn.ErrCoordinatorNotFound)
+		}
+		second.askConnect(t.Context(), func() {}).want("connect", txn.ErrNotReady)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the answers took %v", took)
+		}
+	})
+}
+
+// What waits when the coordinator is handed over, and what the connections that registered send later, is answered by the new
+// leader; each connection is closed when it has been idle for a second.
+func TestHandOver(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		first.participants.answer("slow", hangs)
+		second.participants.answer("slow", func(call) error { time.Sleep(3 * time.Second); return nil })
+		busy, idle := first.connect(t), first.connect(t)
+		open, ending := first.open(time.Hour, "a"), first.open(time.Hour, "slow")
+		waiting := first.askEndBy(busy.ctx, ending, txn.Commit)
+		unregistered := first.askEnd(ending, txn.Commit)
+		if !waiting.waits() {
+			t.Fatal("the END of a stuck participant is answered")
+		}
+
+		first.election.Place(second.contender)
+		synctest.Wait()
+		if !second.group.Statuses()[0].Serving {
+			t.Fatal("the second does not serve")
+		}
+		unregistered.want("END of a connection that had not registered", txn.ErrCoordinatorNotFound)
+		first.askConnect(t.Context(), func() {}).want("connect to the old leader", txn.ErrNotReady)
+		first.askNew(time.Hour).want("NEW of a connection that had not registered", txn.ErrCoordinatorNotFound)
+
+		created := first.askNewBy(busy.ctx, time.Hour)
+		created.want("NEW through the old leader", nil)
+		first.askAddBy(busy.ctx, created.id, "b").want("ADD through the old leader", nil)
+		first.askEndBy(busy.ctx, open, txn.Commit).want("END through the old leader", nil)
+		if found, err := second.group.Describe(t.Context(), created.id); err != nil || found.Status != txn.Open || len(found.Participants) != 1 {
+			t.Errorf("the new leader knows %+v, %v", found, err)
+		}
+		if busy.closed() != 0 || idle.closed() != 0 {
+			t.Error("a connection is closed at once")
+		}
+		time.Sleep(2 * time.Second)
+		if busy.closed() != 0 || idle.closed() != 1 {
+			t.Errorf("closed after 2 s: busy %d times, idle %d times", busy.closed(), idle.closed())
+		}
+		if !waiting.waits() {
+			t.Error("the END is answered before the participant has applied it")
+		}
+		time.Sleep(2 * time.Second)
+		waiting.want("END that waited at the old leader", nil)
+		time.Sleep(time.Second)
+		if busy.closed() != 1 {
+			t.Errorf("closed when idle: %d times", busy.closed())
+		}
+		first.askNewBy(busy.ctx, time.Hour).want("NEW on a connection that was closed", txn.ErrCoordinatorNotFound)
+	})
+}
+
+// Requests that arrive while the new leader loads wait there.
+func TestHandOverWhileTheNewLeaderLoads(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		c := first.connect(t)
+		loaded := loading(second)
+		first.election.Place(second.contender)
+		created := first.askNewBy(c.ctx, time.Hour)
+		time.Sleep(5 * time.Second)
+		if !created.waits() || c.closed() != 0 {
+			t.Fatal("NEW is answered, or its connection closed, while the new leader loads")
+		}
+		close(loaded)
+		created.want("NEW", nil)
+	})
+}
+
+// A connection that is never idle is closed between two requests after 20 s, and in the midst of one after 30 s.
+func TestHandOverOfBusyConnections(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		second.participants.answer("stuck", hangs)
+		first.participants.answer("stuck", hangs)
+		busy, stuck := first.connect(t), first.connect(t)
+		id := first.open(time.Hour, "stuck")
+		first.askEndBy(stuck.ctx, id, txn.Commit)
+		synctest.Wait()
+		first.election.Place(second.contender)
+		for range 39 {
+			first.askNewBy(busy.ctx, time.Hour).want("NEW through the old leader", nil)
+			time.Sleep(500 * time.Millisecond)
+		}
+		if busy.closed() != 0 || stuck.closed() != 0 {
+			t.Errorf("closed after 19.5 s: busy %d, stuck %d", busy.closed(), stuck.closed())
+		}
+		time.Sleep(time.Second)
+		if busy.closed() != 1 || stuck.closed() != 0 {
+			t.Errorf("closed after 20.5 s: busy %d, stuck %d", busy.closed(), stuck.closed())
+		}
+		time.Sleep(10 * time.Second)
+		if stuck.closed() != 1 {
+			t.Errorf("closed after 30.5 s: stuck %d", stuck.closed())
+		}
+	})
+}
+
+// A coordinator that comes back keeps the connections that it had.
+func TestHandedBack(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		c := first.connect(t)
+		first.election.Place(second.contender)
+		synctest.Wait()
+		first.election.Place(first.contender)
+		time.Sleep(500 * time.Millisecond)
+		if !first.group.Statuses()[0].Serving || c.closed() != 0 {
+			t.Fatalf("serving %v, closed %d times", first.group.Statuses()[0].Serving, c.closed())
+		}
+		first.askNewBy(c.ctx, time.Hour).want("NEW", nil)
+		time.Sleep(40 * time.Second)
+		if c.closed() != 0 {
+			t.Error("the connection is closed although its coordinator is here")
+		}
+		first.election.Expire(0)
+		if c.closed() != 1 {
+			t.Error("the connection is not closed when the term is lost (TC-24)")
+		}
+	})
+}
+
+// Without a relay a hand-over is a loss: 20 to all that waits, connections closed (TC-24).
+func TestHandOverWithoutRelay(t *testing.T) {
+	inTwo(t, false, func(t *testing.T, first, second *rig) {
+		first.participants.answer("slow", hangs)
+		c := first.connect(t)
+		id := first.open(time.Hour, "slow")
+		waiting := first.askEndBy(c.ctx, id, txn.Commit)
+		synctest.Wait()
+		first.election.Place(second.contender)
+		waiting.want("END", txn.ErrCoordinatorNotFound)
+		if c.closed() != 1 {
+			t.Errorf("closed %d times", c.closed())
+		}
+		second.askEnd(id, txn.Commit).want("END at the new leader", nil)
+	})
+}
+
+var _ coordinator.Relay = relay{}
