@@ -101,6 +101,7 @@ func namesPath(domain, tenant, namespace string) string {
 // Topic is the key space of the data of one topic:
 //
 //	owner                              who serves the topic; its mod revision is the fence of every write and the ledger id
+//	dormant                            what an instance that gave the topic up knew of its idle time
 //	e/<ledger>/<last entry>            a block of plain entries
 //	e/<ledger>/<last entry>.<txn>      a block of entries of one transaction
 //	c/<generation>/<ledger>/<last entry>   a block of compacted entries
@@ -131,6 +132,9 @@ func (t Topic) Prefix() string { return t.prefix }
 
 // Owner is the key that the fence is about.
 func (t Topic) Owner() string { return t.prefix + "owner" }
+
+// Dormant is the key of what an instance left that gave the topic up.
+func (t Topic) Dormant() string { return t.prefix + "dormant" }
 
 // EntryPrefix is the prefix of all blocks of entries.
 func (t Topic) EntryPrefix() string { return t.prefix + "e/" }

@@ -21,6 +21,7 @@ func TestTopicKeys(t *testing.T) {
 		s.Partitioned("persistent", "a", "b", "t"):    "/p/c/topics/partitioned/persistent/a/b/t",
 		s.TopicName("persistent", "a", "b", "../x/y"): "/p/c/topics/name/persistent/a/b/..%2Fx%2Fy",
 		topic.Owner():              "/p/c/topics/data/000000000000002a/owner",
+		topic.Dormant():            "/p/c/topics/data/000000000000002a/dormant",
 		topic.Entries(1, 2):        "/p/c/topics/data/000000000000002a/e/0000000000000001/0000000000000002",
 		topic.TxnEntries(1, 2, id): "/p/c/topics/data/000000000000002a/e/0000000000000001/0000000000000002.00000000000000010000000000000abc",
 		topic.Epoch():              "/p/c/topics/data/000000000000002a/m/epoch",

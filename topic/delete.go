@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -20,7 +21,7 @@ const (
 
 // DeleteTopic deletes a topic without partitions and its policies, or one partition. Without force nobody may be connected to
 // it; with it clients are disconnected. From the answer on the topic does not exist, and a topic of the same name that is made later is another one.
-// Errors: ErrTopicNotFound, ErrTopicBusy, txn.ErrNotAllowed for a partitioned topic.
+// Errors: ErrTopicNotFound, ErrTopicBusy, txn.ErrNotAllowed for a partitioned topic, *NotOwnerError without force.
 //
 // Source: PersistentTopic.delete; subscriptions without consumers do not keep a topic.
 func (ts *Topics) DeleteTopic(ctx context.Context, name topicname.Name, force bool) error {
@@ -35,7 +36,7 @@ func (ts *Topics) DeleteTopic(ctx context.Context, name topicname.Name, force bo
 }
 
 // DeletePartitioned deletes a partitioned topic with all its partitions, all at once. Force is as in DeleteTopic.
-// Errors: ErrTopicNotFound, ErrTopicBusy.
+// Errors: ErrTopicNotFound, ErrTopicBusy, *NotOwnerError without force: the other instance has to unload the partition first.
 func (ts *Topics) DeletePartitioned(ctx context.Context, name topicname.Name, force bool) error {
 	for {
 		stored, err := ts.partitioned(ctx, name)
@@ -138,10 +139,27 @@ func (ts *Topics) findDoomed(ctx context.Context, r removal) ([]doomed, error) {
 		}
 		if len(got.Kvs) > 0 {
 			d.owner = got.Kvs[0].ModRevision
+			if err := ts.mayRemove(d, got.Kvs[0], r); err != nil {
+				return nil, err
+			}
 		}
 		found = append(found, d)
 	}
 	return found, nil
+}
+
+// mayRemove leaves it to the instance that serves a topic to find out whether anybody is connected to it. With force that does not
+// matter: it learns of the deletion by its watch, or when it writes.
+// Errors: *NotOwnerError.
+func (ts *Topics) mayRemove(d doomed, owner *mvccpb.KeyValue, r removal) error {
+	instance := ts.options.Instance
+	if instance == nil || r.force || owner.Lease == 0 {
+		return nil
+	}
+	if other := string(owner.Value); other != instance.ID() && instance.Lives(other) {
+		return &NotOwnerError{d.name, other}
+	}
+	return nil
 }
 
 // closeForRemoval makes loaded topics take no more clients, and returns them. Clients that are connected stay until the topics

@@ -2,8 +2,6 @@ package topic
 
 import (
 	"time"
-
-	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
 // idle reports whether nobody uses the topic and nothing of it runs.
@@ -36,18 +34,12 @@ func (t *Topic) rest(now time.Time, policies *Policies) {
 		t.registry.deleteInactive(t.name, func() { t.post(func(bool) { t.deleting = false }) })
 	case now.Sub(t.idleSince) >= t.options.IdleUnload:
 		if due, some := t.dueAgain(now, policies); some {
-			t.registry.leave(t.name, t.dormant(due))
+			left := t.dormant(due)
+			t.left = &left
+			t.registry.leave(t.name, left)
 		}
-		t.shut(errClosing)
+		t.giveUp(errClosing)
 	}
-}
-
-// dormant is what is remembered of an unloaded topic that has to be looked at again.
-type dormant struct {
-	due       time.Time
-	mark      endMark // where the log ended when
-	idleSince time.Time
-	unused    map[string]time.Time // subscriptions, and since when they have no consumers
 }
 
 // dueAgain returns when time changes something of the topic though nobody uses it.
@@ -73,70 +65,6 @@ func (t *Topic) dueAgain(now time.Time, policies *Policies) (due time.Time, some
 		}
 	}
 	return due, some
-}
-
-func (t *Topic) dormant(due time.Time) dormant {
-	d := dormant{due: due, mark: t.trim.marks[len(t.trim.marks)-1], idleSince: t.idleSince, unused: make(map[string]time.Time)}
-	for name, s := range t.subscriptions {
-		d.unused[name] = s.unused
-	}
-	return d
-}
-
-// wake makes a topic that is loaded again as it was left.
-func (t *Topic) wake(d dormant) {
-	t.trim.marks = []endMark{d.mark, t.trim.marks[0]}
-	t.idleSince = d.idleSince
-	for name, since := range d.unused {
-		if s := t.subscriptions[name]; s != nil {
-			s.unused = since
-		}
-	}
-}
-
-// leave notes that an unloaded topic has to be looked at again.
-func (ts *Topics) leave(name topicname.Name, d dormant) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	ts.dormant[name] = d
-}
-
-// revisits bounds the topics that one look at unloaded ones loads, so that many that were used at the same time are not all in
-// memory at the same time again.
-const revisits = 500
-
-// revisit loads unloaded topics that time has something to do with.
-func (ts *Topics) revisit() {
-	for _, name := range ts.due() {
-		t, err := ts.load(ts.ctx, name, false)
-		if definite(err) {
-			ts.mu.Lock()
-			delete(ts.dormant, name)
-			ts.mu.Unlock()
-		}
-		if err != nil {
-			ts.options.Log.Warn().Err(err).Str("topic", name.String()).Msg("topic cannot be loaded, it is looked after later")
-			continue
-		}
-		t.postTick()
-	}
-}
-
-// due returns the unloaded topics whose time has come.
-func (ts *Topics) due() []topicname.Name {
-	now := ts.options.Now()
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	var names []topicname.Name
-	for name, d := range ts.dormant {
-		if len(names) == revisits {
-			break
-		}
-		if !now.Before(d.due) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func (t *Topic) postTick() {

@@ -3,11 +3,8 @@ package topic
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
@@ -21,13 +18,13 @@ import (
 
 // read loads a topic: it takes the fence first, then reads what is behind m/. No entry is read and no history replayed.
 func (ts *Topics) read(ctx context.Context, name topicname.Name, create bool) (*Topic, error) {
-	keys, fence, err := ts.own(ctx, name, create)
+	taken, err := ts.own(ctx, name, create)
 	if err != nil {
 		return nil, err
 	}
-	t := ts.newTopic(name, keys, fence)
+	t := ts.newTopic(name, taken)
 	l := loader{topic: t, subscriptions: make(map[uint64]*storedSubscription)}
-	if err := ts.store.scanPrefix(ctx, keys.MetaPrefix(), l.take); err != nil {
+	if err := ts.store.scanPrefix(ctx, taken.keys.MetaPrefix(), l.take); err != nil {
 		t.cancel()
 		return nil, err
 	}
@@ -36,33 +33,17 @@ func (ts *Topics) read(ctx context.Context, name topicname.Name, create bool) (*
 		return nil, err
 	}
 	t.tidyCompaction()
+	if taken.left != nil {
+		t.wake(*taken.left)
+	}
 	return t, nil
 }
 
-// own takes the fence of a topic, which exists while it does: a topic that is deleted meanwhile is looked up again.
-func (ts *Topics) own(ctx context.Context, name topicname.Name, create bool) (keyspace.Topic, int64, error) {
-	for {
-		id, err := ts.identify(ctx, name, create)
-		if err != nil {
-			return keyspace.Topic{}, 0, err
-		}
-		keys := ts.options.Keys.Topic(id)
-		exists := clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", int64(id))
-		result, err := ts.store.txn(ctx, []clientv3.Cmp{exists}, []clientv3.Op{clientv3.OpPut(keys.Owner(), name.String())}, nil)
-		if err != nil {
-			return keyspace.Topic{}, 0, fmt.Errorf("own %s: %w", name, err)
-		}
-		if result.Succeeded {
-			return keys, result.Header.Revision, nil
-		}
-	}
-}
-
-func (ts *Topics) newTopic(name topicname.Name, keys keyspace.Topic, fence int64) *Topic {
+func (ts *Topics) newTopic(name topicname.Name, taken ownership) *Topic {
 	t := &Topic{
-		name: name, fullName: name.String(), options: &ts.options, keys: keys, store: ts.store, registry: ts,
+		name: name, fullName: name.String(), options: &ts.options, keys: taken.keys, store: ts.store, registry: ts,
 		log:   ts.options.Log.With().Str("topic", name.String()).Logger(),
-		fence: fence, ledger: uint64(fence),
+		fence: taken.fence, ledger: uint64(taken.fence), lost: taken.lost,
 		buffer: txnbuffer.New(), dedup: dedup.New(), reads: make(chan struct{}, maxReads),
 		aborting: make(map[txn.ID]*abortion), unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
 		producers: make(map[string]*producer), subscriptions: make(map[string]*subscription), creating: make(map[string]bool),

@@ -40,6 +40,10 @@ type Options struct {
 	Log       zerolog.Logger
 	// Schemas, if set, keeps the schemas that clients bring; else they are not looked at.
 	Schemas Schemas
+	// Instance, if set, owns topics under a lease, and others own others. Nil: no other process can own one.
+	Instance Instance
+	// Watcher tells of topics that other instances delete. It is needed with Instance.
+	Watcher clientv3.Watcher
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 

@@ -105,7 +105,7 @@ func (ts *Topics) UpdatePartitions(ctx context.Context, name topicname.Name, par
 
 // copySubscriptions gives partitions from to to-1, which nobody uses yet, the durable subscriptions of partition 0.
 func (ts *Topics) copySubscriptions(ctx context.Context, name topicname.Name, from, to int) error {
-	subscriptions, err := ts.subscriptionNames(ctx, name.WithPartition(0), func(s *subscription) bool { return s.durable })
+	subscriptions, err := ts.storedSubscriptions(ctx, name.WithPartition(0))
 	if err != nil || len(subscriptions) == 0 {
 		return err
 	}

@@ -5,28 +5,57 @@ import (
 	"fmt"
 	"slices"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // Subscriptions returns the names of the subscriptions of a topic, in order, those of readers among them.
 // Errors: ErrTopicNotFound.
 func (ts *Topics) Subscriptions(ctx context.Context, name topicname.Name) ([]string, error) {
-	return ts.subscriptionNames(ctx, name, func(*subscription) bool { return true })
-}
-
-func (ts *Topics) subscriptionNames(ctx context.Context, name topicname.Name, wanted func(*subscription) bool) ([]string, error) {
 	return askTopic(ctx, ts, name, func(t *Topic, answer func([]string, error)) {
 		var names []string
 		for _, s := range t.subscriptions {
-			if !s.gone && wanted(s) {
+			if !s.gone {
 				names = append(names, s.name)
 			}
 		}
 		slices.Sort(names)
 		answer(names, nil)
 	})
+}
+
+// storedSubscriptions reads the names of the durable subscriptions of a topic, whoever serves it. A topic that does not exist has
+// none.
+func (ts *Topics) storedSubscriptions(ctx context.Context, name topicname.Name) ([]string, error) {
+	named, err := ts.store.get(ctx, ts.nameKey(name), clientv3.WithKeysOnly())
+	if err != nil || len(named.Kvs) == 0 {
+		return nil, err
+	}
+	keys := ts.options.Keys.Topic(uint64(named.Kvs[0].CreateRevision))
+	var names []string
+	end := clientv3.GetPrefixRangeEnd(keys.SubscriptionsPrefix())
+	for from := keys.SubscriptionsPrefix(); ; {
+		found, err := ts.store.get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+		if err != nil || len(found.Kvs) == 0 {
+			return names, err
+		}
+		id, _, ok := keys.ParseSubscription(found.Kvs[0].Key)
+		if !ok {
+			return nil, &txn.CorruptError{Key: string(found.Kvs[0].Key), Reason: errUnknownKey.Error()}
+		}
+		value, err := ts.store.get(ctx, keys.Subscription(id).Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, kv := range value.Kvs { // none: it has just been deleted
+			names = append(names, string(kv.Value))
+		}
+		from = keys.Subscription(id + 1).Prefix()
+	}
 }
 
 // CreateSubscription makes a durable subscription. The message at position is the first that it is given; nil is the latest

@@ -25,7 +25,46 @@ func (ts *Topics) sweepLater(found []doomed) {
 }
 
 // resumeSweeps goes on with what an earlier run had not finished.
-func (ts *Topics) resumeSweeps() {
+func (ts *Topics) resumeSweeps() { ts.sweepAll(ts.tombstones()) }
+
+// sweepInterval is the time between two looks for what an instance that is gone had not finished.
+const sweepInterval = 10 * time.Minute
+
+// sweepForAll goes on with what other instances had not finished: what is found twice is likely to be left. Two that delete the
+// same data do no harm.
+func (ts *Topics) sweepForAll() {
+	found := make(map[uint64]bool)
+	for {
+		var left []uint64
+		again := make(map[uint64]bool)
+		for _, id := range ts.tombstones() {
+			again[id] = true
+			if found[id] {
+				left = append(left, id)
+			}
+		}
+		found = again
+		ts.sweepAll(left)
+		if !ts.pause(sweepInterval) {
+			return
+		}
+	}
+}
+
+// pause waits, and reports false if the topics are closed meanwhile.
+func (ts *Topics) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ts.ctx.Done():
+		return false
+	}
+}
+
+// tombstones lists the deleted topics whose data is not all gone.
+func (ts *Topics) tombstones() []uint64 {
 	var ids []uint64
 	ts.untilDone("deleted topics cannot be listed, tried again", func(ctx context.Context) error {
 		ids = ids[:0]
@@ -38,7 +77,7 @@ func (ts *Topics) resumeSweeps() {
 			return nil
 		})
 	})
-	ts.sweepAll(ids)
+	return ids
 }
 
 func (ts *Topics) sweepAll(ids []uint64) {
@@ -59,11 +98,8 @@ func (ts *Topics) untilDone(failed string, task func(context.Context) error) {
 		if definite(err) {
 			return
 		}
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, 10*time.Second)
-		case <-ts.ctx.Done():
-		}
+		ts.pause(pause)
+		pause = min(2*pause, 10*time.Second)
 	}
 }
 

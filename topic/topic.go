@@ -32,7 +32,9 @@ type Topic struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	fence   int64 // mod revision of the owner key
+	fence   int64           // mod revision of the owner key
+	lost    <-chan struct{} // closed when the lease of the owner key is known to be gone; nil: it has none
+	left    *dormant        // what the next load is to know; nil: nothing
 	ledger  uint64
 	next    uint64          // entry id of the next entry
 	ledgers []earlierLedger // that had entries, in order
@@ -134,7 +136,7 @@ func (t *Topic) round() {
 	t.tellEnd()
 	t.evict()
 	if len(t.draining) > 0 && t.writing == nil && t.queue.empty() && len(t.aborting) == 0 {
-		t.shut(txn.ErrNotReady)
+		t.giveUp(txn.ErrNotReady)
 	}
 }
 
@@ -172,6 +174,23 @@ func (t *Topic) abandon(err error) {
 	t.ask(func(alive bool) {
 		if alive {
 			t.shut(err)
+		}
+	})
+}
+
+// giveUp is shut for a topic that any instance may load from now on. What waits for it to close waits until it may.
+func (t *Topic) giveUp(err error) {
+	if t.options.Instance == nil {
+		t.shut(err)
+		return
+	}
+	waiting := t.draining
+	t.draining = nil
+	t.shut(err)
+	t.async(func() {
+		t.release(t.left)
+		for _, closed := range waiting {
+			closed()
 		}
 	})
 }

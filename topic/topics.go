@@ -29,6 +29,7 @@ type Topics struct {
 	topics  map[*Topic]struct{}
 	dormant map[topicname.Name]dormant // unloaded topics that time has something to do with
 	closing bool
+	leaving bool // other instances serve from now on
 	loads   sync.WaitGroup
 	closed  sync.WaitGroup // closed topics of which something still runs
 }
@@ -55,7 +56,13 @@ func New(options Options) *Topics {
 	ts.budget.limit = options.CacheBytes
 	ts.ctx, ts.cancel = context.WithCancel(context.Background())
 	ts.tasks.Go(ts.tick)
-	ts.tasks.Go(ts.resumeSweeps)
+	if options.Instance == nil {
+		ts.tasks.Go(ts.resumeSweeps)
+		return ts
+	}
+	ts.tasks.Go(ts.followSessions)
+	ts.tasks.Go(ts.followDeletions)
+	ts.tasks.Go(ts.sweepForAll)
 	return ts
 }
 
@@ -97,9 +104,22 @@ func (ts *Topics) Close(ctx context.Context) {
 	giveUp := context.AfterFunc(ctx, ts.cancel)
 	defer giveUp()
 	ts.loads.Wait()
+	ts.closeAll(ctx, func(*Topic) {})
+	ts.cancel()
+	ts.tasks.Wait()
+	ts.closed.Wait()
+}
+
+// closeAll begins to close every loaded topic and returns when all are closed. What waits is answered, as long as ctx allows.
+func (ts *Topics) closeAll(ctx context.Context, begin func(*Topic)) {
 	all := ts.all()
 	var drained sync.WaitGroup
 	for _, t := range all {
+		t.post(func(alive bool) {
+			if alive {
+				begin(t)
+			}
+		})
 		drained.Add(1)
 		t.drain(drained.Done)
 	}
@@ -110,9 +130,6 @@ func (ts *Topics) Close(ctx context.Context) {
 	})
 	drained.Wait()
 	stop()
-	ts.cancel()
-	ts.tasks.Wait()
-	ts.closed.Wait()
 }
 
 // loaded returns the topic if it is loaded, without waiting.
@@ -163,6 +180,9 @@ func (ts *Topics) slot(fullName string) (s *slot, mine bool, err error) {
 	if s := ts.slots[fullName]; s != nil {
 		return s, false, nil
 	}
+	if ts.leaving {
+		return nil, false, errLeaving
+	}
 	s = &slot{ready: make(chan struct{})}
 	ts.slots[fullName] = s
 	ts.loads.Add(1)
@@ -196,7 +216,8 @@ func (ts *Topics) open(s *slot, name topicname.Name, create bool) {
 func definite(err error) bool {
 	var refusal *cnx.Refusal
 	var corrupt *txn.CorruptError
-	return errors.As(err, &refusal) || errors.As(err, &corrupt) || errors.Is(err, txn.ErrNotAllowed)
+	var elsewhere *NotOwnerError
+	return errors.As(err, &refusal) || errors.As(err, &elsewhere) || errors.As(err, &corrupt) || errors.Is(err, txn.ErrNotAllowed)
 }
 
 func (ts *Topics) fill(s *slot, fullName string, t *Topic, err error) {
@@ -211,13 +232,18 @@ func (ts *Topics) fill(s *slot, fullName string, t *Topic, err error) {
 	if t != nil {
 		ts.topics[t] = struct{}{}
 		if left, found := ts.dormant[t.name]; found {
-			t.wake(left)
+			if ts.options.Instance == nil { // else another instance may have left it since, and the store knows
+				t.wake(left)
+			}
 			delete(ts.dormant, t.name)
 		}
 	} else {
 		delete(ts.slots, fullName)
 	}
 	close(s.ready)
+	if t != nil && t.sessionOver() { // followSessions may have looked before
+		t.abandon(errSessionLost)
+	}
 }
 
 // forget makes the next use of a closing topic load it again.

@@ -7,16 +7,12 @@ import (
 )
 
 // Unload answers what waits in a loaded topic, as long as ctx allows, disconnects its clients and takes it out of memory. The
-// next use loads it again. A topic that is not loaded is unloaded already.
-// Errors: ErrTopicNotFound.
+// next use loads it again; among several instances the one that is to serve it does. A topic that is not loaded is unloaded already.
+// Errors: ErrTopicNotFound, *NotOwnerError.
 func (ts *Topics) Unload(ctx context.Context, name topicname.Name) error {
 	t := ts.loaded(name.String())
 	if t == nil {
-		exists, err := ts.TopicExists(ctx, name)
-		if err == nil && !exists {
-			err = ErrTopicNotFound
-		}
-		return err
+		return ts.unloaded(ctx, name)
 	}
 	closed := make(chan struct{})
 	t.ask(func(alive bool) {
@@ -32,6 +28,18 @@ func (ts *Topics) Unload(ctx context.Context, name topicname.Name) error {
 		<-closed
 	}
 	return nil
+}
+
+// unloaded tells what is to be told about unloading a topic that is not loaded here.
+func (ts *Topics) unloaded(ctx context.Context, name topicname.Name) error {
+	exists, err := ts.TopicExists(ctx, name)
+	if err == nil && !exists {
+		err = ErrTopicNotFound
+	}
+	if err != nil {
+		return err
+	}
+	return ts.servedElsewhere(ctx, name)
 }
 
 // leaving reports whether the topic takes no more clients.
