@@ -10,6 +10,10 @@
 //   - Every write compares the mod revision of the topic's owner key, which each load puts anew. So a write that etcd applies
 //     after a reload is refused. An unknown result closes the topic: clients are disconnected, nothing definite is answered,
 //     the next use loads it again.
+//   - Where several instances share the store (Options.Instance), the owner key hangs on the lease of its instance and a load takes
+//     it only if it is free or this instance's own. So one instance serves a topic, and what an instance writes that was paused
+//     until its lease had ended is refused. A topic that is unloaded gives its owner key up, behind everything that it wrote;
+//     when the lease is known to be gone, all topics close.
 //   - A transactional send or acknowledgement compares that the open key of its transaction and participant exists. The
 //     coordinator deletes it with the decision. So nothing is written behind a decision, and no participant is forgotten.
 //     If it does not exist, the coordinator is asked once to register the participant; then the command is refused.
@@ -34,7 +38,8 @@
 //     It never looks beyond what may be read, and from the first one on nothing is trimmed that is not compacted.
 //   - A topic that nobody uses leaves memory after Options.IdleUnload, and nothing stored changes; the next use loads it again.
 //     If time will change something of it, old entries, messages or subscriptions that expire, its own deletion, it is loaded
-//     for that too, by the process that had it loaded; after a restart its next use is what begins that time anew.
+//     for that too, by the process that had it loaded; after a restart its next use is what begins that time anew. Among several
+//     instances the next load, wherever it is, finds in the store what the last one knew of these times.
 //   - A deletion takes, in one etcd transaction, the name, the owner key, and puts a tombstone for the data; it compares that
 //     nobody has loaded the topic since it was looked at. A load takes the owner key only while the name exists with the same id.
 //     So a topic is there as a whole or not at all, whoever crashes or comes meanwhile, and one that is made again has
@@ -47,6 +52,7 @@
 //
 //	e/...                 ledger.Block
 //	c/...                 package compaction
+//	dormant               dormant, which the next load deletes
 //	m/epoch               topic epoch: 8 bytes, big endian
 //	m/compaction          compactionHead
 //	m/tail                ledger, entry, bytes of blocks before the ledger and up to its end: 8 bytes each, big endian

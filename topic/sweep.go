@@ -33,22 +33,24 @@ const sweepInterval = 10 * time.Minute
 // sweepForAll goes on with what other instances had not finished: what is found twice is likely to be left. Two that delete the
 // same data do no harm.
 func (ts *Topics) sweepForAll() {
+	found := ts.sweepLeft(nil)
+	for ts.pause(sweepInterval) {
+		found = ts.sweepLeft(found)
+	}
+}
+
+// sweepLeft deletes the data of the deleted topics that are in before, and returns all there are.
+func (ts *Topics) sweepLeft(before map[uint64]bool) map[uint64]bool {
 	found := make(map[uint64]bool)
-	for {
-		var left []uint64
-		again := make(map[uint64]bool)
-		for _, id := range ts.tombstones() {
-			again[id] = true
-			if found[id] {
-				left = append(left, id)
-			}
-		}
-		found = again
-		ts.sweepAll(left)
-		if !ts.pause(sweepInterval) {
-			return
+	var left []uint64
+	for _, id := range ts.tombstones() {
+		found[id] = true
+		if before[id] {
+			left = append(left, id)
 		}
 	}
+	ts.sweepAll(left)
+	return found
 }
 
 // pause waits, and reports false if the topics are closed meanwhile.
