@@ -124,6 +124,12 @@ func TestQuota(t *testing.T) {
 	}
 	must(t, c.Drain(ctx))
 	put(ctx, t, c, "key", "value")
+	must(t, c.Alarm(ctx))
+	if _, err := client(t, c).Put(ctx, "key", "value"); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("%v, want no space", err)
+	}
+	must(t, c.Disarm(ctx))
+	put(ctx, t, c, "key", "value")
 }
 
 func TestRestore(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -58,6 +59,25 @@ func (c *Cluster) Drain(ctx context.Context) error {
 		}
 	}
 	return c.Disarm(ctx)
+}
+
+// Alarm raises NOSPACE, as a member that exceeds its quota does, though there is space.
+func (c *Cluster) Alarm(ctx context.Context) error {
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	status, err := c.Members[0].Status(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(ctx, &etcdserverpb.AlarmRequest{
+		Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: status.Header.MemberId, Alarm: etcdserverpb.AlarmType_NOSPACE,
+	})
+	if err != nil {
+		return fmt.Errorf("raise an alarm: %w", err)
+	}
+	return nil
 }
 
 // Disarm takes back every alarm.

@@ -22,6 +22,8 @@ type Options struct {
 	Set []string
 	// Environ is added to this process's environment.
 	Environ []string
+	// Copy, if not nil, is given each line that the process writes to stderr, by one goroutine.
+	Copy func(line string)
 }
 
 // Server is a running process.
@@ -45,6 +47,9 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	ready := make(chan []string, 1)
 	began := time.Now()
 	child, err := StartChild(command, func(line string) {
+		if options.Copy != nil {
+			options.Copy(line)
+		}
 		if urls := readyLine.FindStringSubmatch(line); urls != nil {
 			ready <- urls
 		}

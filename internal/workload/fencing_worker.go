@@ -88,9 +88,10 @@ func (f *fencers) send(ctx context.Context, producer *wiretopic.Producer, epoch 
 	for range burst {
 		bound, cancel := f.request(ctx)
 		key := fmt.Sprintf("%d %s", epoch, f.key())
+		call := f.history.Now()
 		_, err := producer.Send(bound, key, nil)
 		cancel()
-		f.history.Sent(history.Message{Topic: f.fenced, Key: key, Answer: refusedOr(answerOf(err))})
+		f.sent(call, history.Message{Topic: f.fenced, Key: key, Answer: refusedOr(answerOf(err))})
 		if errors.Is(err, wiretopic.ErrClosedByServer) {
 			return nil // somebody else has the topic
 		}

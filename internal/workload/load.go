@@ -80,8 +80,10 @@ type Load struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
-	mu      sync.Mutex
-	settled []txn.ID // guarded by mu: transactions that have been told how they ended
+	mu      sync.Mutex // guards the following
+	settled []txn.ID   // transactions that have been told how they ended
+	// lastServed is when the newest request was made that a coordinator or a topic served.
+	lastServed map[string]time.Duration
 }
 
 // New prepares a cluster that has stored nothing yet for clients that work on it until t ends.
@@ -90,7 +92,7 @@ func New(t *testing.T, options Options) *Load {
 	options.Coordinators = max(1, options.Coordinators)
 	options.LongestTTL = cmp.Or(options.LongestTTL, defaultLongestTTL)
 	options.RequestTime = cmp.Or(options.RequestTime, defaultRequestTime)
-	l := &Load{options: options, t: t, history: history.New(), unsettled: make(chan txn.ID, 1<<16)}
+	l := &Load{options: options, t: t, history: history.New(), unsettled: make(chan txn.ID, 1<<16), lastServed: map[string]time.Duration{}}
 	for _, addr := range options.Addrs {
 		l.officials = append(l.officials, faultnet.New(t, addr))
 	}
@@ -272,9 +274,12 @@ func (l *Load) ttl() time.Duration { return shortestTTL + rand.N(l.options.Longe
 
 // begin opens a transaction of any coordinator.
 func (l *Load) begin(ctx context.Context, router *wiretopic.Router, ttl time.Duration, name string) (txn.ID, error) {
+	return l.beginAt(ctx, router, rand.Uint64N(l.options.Coordinators), ttl, name)
+}
+
+func (l *Load) beginAt(ctx context.Context, router *wiretopic.Router, tc uint64, ttl time.Duration, name string) (txn.ID, error) {
 	ctx, cancel := l.request(ctx)
 	defer cancel()
-	tc := rand.Uint64N(l.options.Coordinators)
 	client, err := router.Coordinator(ctx, tc)
 	if err != nil {
 		return txn.ID{}, err

@@ -161,7 +161,7 @@ func (w *officialWorker) send(ctx context.Context, t pulsar.Transaction, id txn.
 	key, call := w.key(), w.history.Now()
 	_, err := w.producers[output].Send(ctx, &pulsar.ProducerMessage{Payload: []byte(key), Transaction: t})
 	answer := successOnly(err)
-	w.history.Sent(history.Message{
+	w.sent(call, history.Message{
 		Topic: w.outputs[output], Key: key, Txn: id, InTxn: true, Answer: answer,
 		// A client that reconnects may send twice what it is given meanwhile.
 		Repeatable: err != nil || w.options.Disturbed || w.restarts != w.Load.restarts.Load(),

@@ -53,9 +53,9 @@ func (w *plainWorker) session(ctx context.Context) error {
 func (w *plainWorker) send(ctx context.Context, topic string, producer *wiretopic.Producer) error {
 	ctx, cancel := w.request(ctx)
 	defer cancel()
-	key := w.key()
+	key, call := w.key(), w.history.Now()
 	_, err := producer.Send(ctx, key, nil)
-	w.history.Sent(history.Message{Topic: topic, Key: key, Answer: refusedOr(answerOf(err))})
+	w.sent(call, history.Message{Topic: topic, Key: key, Answer: refusedOr(answerOf(err))})
 	return err
 }
 

@@ -140,7 +140,7 @@ func (w *rawWorker) send(ctx context.Context, id txn.ID, topic string) error {
 	key, call := w.key(), w.history.Now()
 	_, err := w.producers[topic].Send(ctx, key, &id)
 	answer := refusedOr(answerOf(err))
-	w.history.Sent(history.Message{Topic: topic, Key: key, Txn: id, InTxn: true, Answer: answer})
+	w.sent(call, history.Message{Topic: topic, Key: key, Txn: id, InTxn: true, Answer: answer})
 	if answer == history.Done {
 		w.used(id, "SEND", call)
 	}

@@ -77,6 +77,7 @@ func (r *resender) burst(ctx context.Context, producer *wiretopic.Producer, firs
 	ctx, cancel := r.request(ctx)
 	defer cancel()
 	answers := make(chan error, burst)
+	call := r.history.Now()
 	for sequence := first; sequence < first+burst; sequence++ {
 		r.start(producer, sequence, func(err error) { answers <- err })
 	}
@@ -90,6 +91,7 @@ func (r *resender) burst(ctx context.Context, producer *wiretopic.Producer, firs
 			return context.Cause(ctx)
 		}
 	}
+	r.served(r.ordered, call)
 	return nil
 }
 
