@@ -33,6 +33,8 @@ type Options struct {
 	Flags []string
 	// PeerLink, if not nil, is told where a member listens for the others, host:port, and returns where they are to reach it.
 	PeerLink func(listening string) (string, error)
+	// Copy, if not nil, is given each line that a member writes.
+	Copy func(member, line string)
 }
 
 // TLS are the files of a cluster whose clients use TLS.
@@ -120,6 +122,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 // start starts every member, all at once because none serves alone.
 func (c *Cluster) start(ctx context.Context) error {
 	for _, m := range c.Members {
+		if m.running() {
+			continue
+		}
 		if err := m.launch(); err != nil {
 			return err
 		}
@@ -131,6 +136,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Restart starts members that do not run, and waits until all serve.
+func (c *Cluster) Restart(ctx context.Context) error { return c.start(ctx) }
 
 // Close ends every member and the cluster's own clients.
 func (c *Cluster) Close() error {

@@ -53,11 +53,13 @@ func (m *Member) Start(ctx context.Context) error {
 	return m.await(ctx)
 }
 
-// Launch starts the process and waits for nothing.
-func (m *Member) Launch() error { return m.launch() }
-
+// launch starts the process and waits for nothing.
 func (m *Member) launch() error {
-	child, err := process.StartChild(exec.Command(m.cluster.binary, m.arguments()...), nil)
+	var heard func(string)
+	if copied := m.cluster.options.Copy; copied != nil {
+		heard = func(line string) { copied(m.Name, line) }
+	}
+	child, err := process.StartChild(exec.Command(m.cluster.binary, m.arguments()...), heard)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", m.Name, err)
 	}
@@ -116,6 +118,18 @@ func (m *Member) await(ctx context.Context) error {
 		if waited := wait(ctx); waited != nil {
 			return fmt.Errorf("%s does not serve: %w", m.Name, errors.Join(waited, err))
 		}
+	}
+}
+
+func (m *Member) running() bool {
+	if m.child == nil {
+		return false
+	}
+	select {
+	case <-m.child.Done():
+		return false
+	default:
+		return true
 	}
 }
 

@@ -1,0 +1,69 @@
+package chaos
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/history"
+	"github.com/pulsar-tc/pulsar-tc/internal/process"
+	"github.com/pulsar-tc/pulsar-tc/internal/workload"
+)
+
+var (
+	serverFlag    = flag.String("server", "", "binary to run; built if empty")
+	timeFlag      = flag.Duration("time", 20*time.Second, "how long things go wrong")
+	seedFlag      = flag.Uint64("seed", 0, "of the faults; 0 takes one by chance")
+	instancesFlag = flag.Int("instances", 3, "how many there are")
+	logsFlag      = flag.String("logs", "", "directory for what the processes say; empty: it is not kept")
+)
+
+var binaries process.Binaries
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	binaries.Ready = *serverFlag
+	os.Exit(binaries.Main(m))
+}
+
+// requestTime bounds one request of a client: longer than a failover.
+const requestTime = 10 * time.Second
+
+// Several instances on an etcd cluster keep every promise under every fault of processes and links.
+func TestNemesis(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed %d", seed)
+	c := newCluster(t, *instancesFlag)
+	load := workload.New(t, workload.Options{
+		Addrs: c.addrs(), WebURLs: c.webURLs(), Coordinators: coordinators, Disturbed: true, RequestTime: requestTime,
+	})
+	load.Start()
+	load.StartBesides()
+	load.StartProbes()
+	n := &nemesis{cluster: c, load: load, random: rand.New(rand.NewPCG(seed, 0)), took: map[string][]time.Duration{}}
+	load.Pause(2 * time.Second)
+	n.torment(t.Context(), time.Now().Add(*timeFlag))
+	report(t, n.took)
+	load.Pause(2 * time.Second)
+	load.Stop()
+	// Official clients may have left consumers behind, which keep messages as long as they have a connection.
+	for _, i := range c.instances {
+		i.clients.Break()
+	}
+	load.Finish()
+	load.Check()
+	requireWork(t, load.History().Counts())
+}
+
+// requireWork refuses a run in which too little happened to show anything.
+func requireWork(t *testing.T, c history.Counts) {
+	t.Helper()
+	if c.Committed < 20 || c.Aborted < 10 || c.Messages < 100 || c.Acks < 20 {
+		t.Errorf("too little happened: %+v", c)
+	}
+}

@@ -1,0 +1,130 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/workload"
+)
+
+const (
+	// servedTime is until when everything is served after a repair: the time of a lease, of a failover of etcd, and of clients
+	// that wait between tries.
+	servedTime = 60 * time.Second
+	// repairTime bounds one repair: an instance that starts, a member that catches up.
+	repairTime = 2 * time.Minute
+	// twoFaults is how many of a hundred times a second fault strikes while the first one lasts.
+	twoFaults = 30
+)
+
+// nemesis makes things go wrong, one fault after the other, as its random numbers say.
+type nemesis struct {
+	*cluster
+	load   *workload.Load
+	random *rand.Rand
+	took   map[string][]time.Duration // by what happened: until every coordinator served again
+}
+
+// torment goes on until the time is over.
+func (n *nemesis) torment(ctx context.Context, until time.Time) {
+	for number := 1; time.Now().Before(until) && ctx.Err() == nil && !n.t.Failed(); number++ {
+		first := n.next()
+		if first.alone || n.random.IntN(100) >= twoFaults {
+			n.strike(ctx, number, first)
+		} else {
+			n.strikeTwice(ctx, number, first)
+		}
+		pause(ctx, time.Duration(n.random.IntN(1500))*time.Millisecond)
+	}
+}
+
+func (n *nemesis) next() fault { return makers[n.random.IntN(len(makers))](n.cluster, n.random) }
+
+// strike begins a fault, ends it, and waits until everything is served.
+func (n *nemesis) strike(ctx context.Context, number int, f fault) {
+	lasts := f.lasts(n.random)
+	n.t.Logf("%8s  %d: %s, %v", n.load.Now().Round(time.Millisecond), number, f.name, lasts.Round(time.Millisecond))
+	since := n.load.Now()
+	n.run(ctx, f.name, f.begin)
+	if f.survived {
+		n.awaitCoordinators(ctx, f.name, since)
+	}
+	pause(ctx, lasts)
+	n.repair(ctx, f)
+}
+
+// strikeTwice begins a second fault while the first one lasts. It strikes something else.
+func (n *nemesis) strikeTwice(ctx context.Context, number int, first fault) {
+	second := n.next()
+	for second.alone || second.name == first.name {
+		second = n.next()
+	}
+	lasts, after := first.lasts(n.random), second.lasts(n.random)
+	n.t.Logf("%8s  %d: %s, %v, and %s, %v", n.load.Now().Round(time.Millisecond), number,
+		first.name, lasts.Round(time.Millisecond), second.name, after.Round(time.Millisecond))
+	n.run(ctx, first.name, first.begin)
+	pause(ctx, lasts/2)
+	// What the first one took away the second one cannot strike.
+	if err := n.try(ctx, second.begin); err != nil {
+		n.t.Logf("          %s not possible now: %v", second.name, err)
+	}
+	pause(ctx, lasts/2)
+	if first.end != nil {
+		n.run(ctx, "end of "+first.name, first.end)
+	}
+	pause(ctx, after)
+	n.repair(ctx, second)
+}
+
+// repair ends a fault and waits until everything is served.
+func (n *nemesis) repair(ctx context.Context, f fault) {
+	if f.end != nil {
+		n.run(ctx, "end of "+f.name, f.end)
+	}
+	since := n.load.Now()
+	limit, cancel := context.WithTimeout(ctx, servedTime)
+	defer cancel()
+	n.awaitCoordinators(ctx, "end of "+f.name, since)
+	if err := n.load.AwaitServed(limit, since); err != nil {
+		n.t.Errorf("%s: %v after its end: %v", f.name, servedTime, err)
+	}
+}
+
+func (n *nemesis) awaitCoordinators(ctx context.Context, what string, since time.Duration) {
+	limit, cancel := context.WithTimeout(ctx, servedTime)
+	defer cancel()
+	if err := n.load.AwaitCoordinators(limit, since); err != nil {
+		n.t.Errorf("%s: %v after it: %v", what, servedTime, err)
+	}
+	n.took[what] = append(n.took[what], n.load.Now()-since)
+}
+
+func (n *nemesis) try(ctx context.Context, step func(context.Context) error) error {
+	limit, cancel := context.WithTimeout(ctx, repairTime)
+	defer cancel()
+	return step(limit)
+}
+
+func (n *nemesis) run(ctx context.Context, what string, step func(context.Context) error) {
+	if err := n.try(ctx, step); err != nil {
+		n.t.Errorf("%s: %v", what, err)
+	}
+}
+
+// report tells how long it took until every coordinator served again.
+func report(t *testing.T, took map[string][]time.Duration) {
+	t.Helper()
+	var lines []string
+	for what, all := range took {
+		slices.Sort(all)
+		lines = append(lines, fmt.Sprintf("  %-36s %3d times, median %6.2f s, worst %6.2f s",
+			what, len(all), all[len(all)/2].Seconds(), all[len(all)-1].Seconds()))
+	}
+	slices.Sort(lines)
+	t.Logf("until every coordinator served again after\n%s", strings.Join(lines, "\n"))
+}
