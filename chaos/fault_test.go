@@ -15,7 +15,7 @@ type fault struct {
 	name string // without what it struck
 	// survived says that every coordinator has to be served while the fault lasts: somebody else takes over.
 	survived bool
-	// leaves says that the fault strikes whole processes, and goes alone.
+	// alone says that no other fault strikes while this one lasts.
 	alone bool
 	least time.Duration // that it lasts
 	most  time.Duration
@@ -150,9 +150,16 @@ func breakLinks(c *cluster, random *rand.Rand) fault {
 	return links("connections reset", 0, 0, all, (*faultnet.Link).Break)
 }
 
-// halfOpen ends connections at the server's side alone. When it ends, clients are told.
+// halfOpen ends connections at the server's side alone, and at last at the other side, too.
 func halfOpen(c *cluster, random *rand.Rand) fault {
-	f := links("connections half open", time.Second, 8*time.Second, c.anyInstance(random).links(), (*faultnet.Link).HalfOpen)
+	all := c.anyInstance(random).links()
+	f := links("connections half open", time.Second, 8*time.Second, all, (*faultnet.Link).HalfOpen)
+	f.end = func(context.Context) error {
+		for _, l := range all {
+			l.Break()
+		}
+		return nil
+	}
 	return f
 }
 

@@ -29,7 +29,7 @@ var rows = [][]string{
 
 // kits are packages that tests and tools are made of. They may import anything; what is in rows imports none of them, except
 // as said in lent.
-var kits = []string{"internal/...", "pulsarproto/internal/...", "txnlog/logtest", "leader/leadertest", "bench", "conformance", "crash", "faults", "recorder", "examples/*"}
+var kits = []string{"internal/...", "pulsarproto/internal/...", "txnlog/logtest", "leader/leadertest", "bench", "chaos", "conformance", "crash", "faults", "recorder", "examples/*"}
 
 // lent are kits that the product itself uses.
 var lent = map[string][]string{
