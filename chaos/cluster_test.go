@@ -151,19 +151,6 @@ func (i *instance) start(ctx context.Context) error {
 	}
 }
 
-// running reports whether the process has been started and has not ended.
-func (i *instance) running() bool {
-	if i.Server == nil {
-		return false
-	}
-	select {
-	case <-i.Server.Done():
-		return false
-	default:
-		return true
-	}
-}
-
 // links are all links of the instance.
 func (i *instance) links() []*faultnet.Link {
 	return append([]*faultnet.Link{i.clients, i.web}, i.etcd...)
