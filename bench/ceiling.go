@@ -14,26 +14,29 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 )
 
-// bare is an embedded store like a server's, with nothing on top.
+// bare is a store like a server's, with nothing on top.
 type bare struct {
-	store  *etcdstore.Store
 	client *clientv3.Client
+	wrote  func(bytes int) // tells an embedded store's care of its history
 	// revisions are of keys that were there before the recording: what a compare with their revision has to say here.
 	revisions map[string]int64
 	put       int // number of the next key of puts
 	chained   int // how often chains has run
 }
 
-// onBare runs f with a bare store.
+// onBare runs f with a bare embedded store.
 func onBare(ctx context.Context, f func(*bare) error) error {
 	return inDirectory(func(dir string) error {
 		store, err := etcdstore.Open(ctx, etcdstore.Options{Dir: dir, Space: keyspace.New("bare", "bare")}, zerolog.Nop())
 		if err != nil {
 			return err
 		}
-		b := &bare{store: store, client: store.Client(), revisions: map[string]int64{}}
-		return errors.Join(f(b), store.Close())
+		return errors.Join(f(newBare(store.Client(), store.Wrote)), store.Close())
 	})
+}
+
+func newBare(client *clientv3.Client, wrote func(int)) *bare {
+	return &bare{client: client, wrote: wrote, revisions: map[string]int64{}}
 }
 
 // fit makes the compares of the recorded transactions hold here: a key whose revision they compare with is created now, and
@@ -115,7 +118,7 @@ func (b *bare) replay(ctx context.Context, recorded []transaction) ([]time.Durat
 		if response.Succeeded != t.succeeded {
 			return nil, fmt.Errorf("replay transaction %d: its compares were %t, now %t", i, t.succeeded, response.Succeeded)
 		}
-		b.store.Wrote(t.bytes())
+		b.wrote(t.bytes())
 	}
 	return took, nil
 }
@@ -136,7 +139,7 @@ func (b *bare) puts(ctx context.Context, recorded []transaction) ([]time.Duratio
 			return nil, fmt.Errorf("put %s: %w", key, err)
 		}
 		took = append(took, time.Since(began))
-		b.store.Wrote(t.bytes())
+		b.wrote(t.bytes())
 	}
 	return took, nil
 }

@@ -34,6 +34,7 @@ var rows = []struct {
 }{
 	{"new-end", newEndAtOnce},
 	{"new-end-alone", newEndAlone},
+	{"new-end-cluster", newEndOnCluster},
 	{"end-repeated", endRepeated},
 	{"open", openTransactions},
 	{"preserved", preservedOutcomes},

@@ -34,7 +34,7 @@ func newEndAtOnce(ctx context.Context, s *suite) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, b := float64(t.count)/t.replay.Seconds(), float64(t.count)/t.puts.Seconds()
+	a, b := t.ceilings()
 	return []line{
 		figure("NEW+END, 256 in flight", t.rate(), "txn/s").compared(ceiling{"A: its etcd transactions replayed", a}).ratioAtLeast(0.5),
 		figure("A", a, "txn/s").compared(ceiling{"B: one put per etcd transaction", b}).ratioAtLeast(0.6),
@@ -70,6 +70,11 @@ func (t *turns) take(ctx context.Context, l *local, c *wireclient.Conn, a, b *ba
 		}
 	}
 	return nil
+}
+
+// ceilings are the rates at which the transactions would have been complete at the speed of A and of B.
+func (t *turns) ceilings() (a, b float64) {
+	return float64(t.count) / t.replay.Seconds(), float64(t.count) / t.puts.Seconds()
 }
 
 // rampTime is what a load needs to fill all its slots.
