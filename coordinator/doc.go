@@ -7,6 +7,6 @@
 // registered are closed, and the next load tells what happened.
 //
 // When another process is to lead, the term is handed over between two appends: it is resigned, and what waited and what
-// connections that registered send later goes to that process (Relay), until each connection is idle and is closed. Requests
-// come to nobody else who does not lead: he refuses them at once.
+// connections that registered send later goes to that process (Relay), until each connection is idle and is closed. A process
+// that neither leads nor is to lead refuses requests at once.
 package coordinator
