@@ -39,6 +39,26 @@ func (g *Group) Close() {
 	g.wg.Wait()
 }
 
+// handOverInterval is the time between two looks whether everything is handed over.
+const handOverInterval = 20 * time.Millisecond
+
+// HandOver returns when this process leads no coordinator any more and relays no requests, or when ctx is done. The leader must
+// have been told that others are to lead.
+func (g *Group) HandOver(ctx context.Context) {
+	for _, c := range g.all {
+		for c.busy() && ctx.Err() == nil {
+			wait(ctx, handOverInterval)
+		}
+	}
+}
+
+// busy reports whether the coordinator is led here, or was and connections that registered are left.
+func (c *Coordinator) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leads.Load() || c.serving || c.moved && len(c.registered) > 0
+}
+
 // Count is the number of coordinators.
 func (g *Group) Count() uint64 { return uint64(len(g.all)) }
 

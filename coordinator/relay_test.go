@@ -136,6 +136,12 @@ func TestHandOver(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		waiting.want("END that waited at the old leader", nil)
 		time.Sleep(time.Second)
+		handedOver, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		first.group.HandOver(handedOver)
+		if handedOver.Err() != nil {
+			t.Error("the hand-over does not end")
+		}
 		if busy.closed() != 1 {
 			t.Errorf("closed when idle: %d times", busy.closed())
 		}

@@ -1,3 +1,3 @@
-// Package lookup says which address serves a topic. One process serves every topic and every coordinator, so the answer is
-// always this process; what differs is how clients reach it.
+// Package lookup says which address serves a topic. One process serves every topic and every coordinator where nobody shares
+// its store; else their owner is asked for.
 package lookup

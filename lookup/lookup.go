@@ -18,13 +18,14 @@ type Options struct {
 	// needed. Clients with TLS use only the latter. Source: broker.conf advertisedAddress, brokerServicePort(Tls).
 	ServiceURL    string
 	ServiceURLTLS string
-	// ProxyThroughServiceURL tells clients to stay at the address they were given instead of connecting to the advertised
-	// one. It is right where every address that leads here leads to this very process, as with standalone Pulsar, whose
-	// answer it is; wrong behind a balancer of several.
-	ProxyThroughServiceURL bool
+	// Owner, if set, finds the process that serves a topic. Nil: this one serves all.
+	Owner func(ctx context.Context, name topicname.Name) (Address, error)
 	// NamespaceExists reports whether tenant/namespace exists. Nil: all do.
 	NamespaceExists func(ctx context.Context, namespace string) (bool, error)
 }
+
+// Address is how clients reach a process; see Options.
+type Address struct{ ServiceURL, ServiceURLTLS string }
 
 // Lookup answers LOOKUP. It is the Lookup of package conn.
 type Lookup struct{ options Options }
@@ -63,19 +64,31 @@ func checkURL(address, scheme string) error {
 
 // Topic answers for every name of an existing namespace, and for every name of pulsar/system, the partitions of the
 // assignment topic among them: no right and no topic is needed there (TC-8).
-// Errors: *NamespaceNotFoundError, those of NamespaceExists.
+// Errors: *NamespaceNotFoundError, those of NamespaceExists and Owner.
 //
 // Source: Pulsar 4.0.7 standalone answers Connect, authoritative, for any name in an existing namespace.
 func (l *Lookup) Topic(ctx context.Context, name topicname.Name, _ cnx.Caller, _ *pulsarproto.CommandLookupTopic) (cnx.LookupAnswer, error) {
 	if err := l.checkNamespace(ctx, name.NamespaceName()); err != nil {
 		return cnx.LookupAnswer{}, err
 	}
+	if l.options.Owner == nil {
+		return l.here(), nil
+	}
+	owner, err := l.options.Owner(ctx, name)
+	if err != nil {
+		return cnx.LookupAnswer{}, fmt.Errorf("look up %s: %w", name, err)
+	}
+	return cnx.LookupAnswer{ServiceURL: owner.ServiceURL, ServiceURLTLS: owner.ServiceURLTLS, Authoritative: true}, nil
+}
+
+// here tells clients to stay at the address they were given instead of connecting to the advertised one: every address that
+// leads here leads to this very process.
+//
+// Source: Pulsar 4.0.7 standalone.
+func (l *Lookup) here() cnx.LookupAnswer {
 	return cnx.LookupAnswer{
-		ServiceURL:             l.options.ServiceURL,
-		ServiceURLTLS:          l.options.ServiceURLTLS,
-		Authoritative:          true,
-		ProxyThroughServiceURL: l.options.ProxyThroughServiceURL,
-	}, nil
+		ServiceURL: l.options.ServiceURL, ServiceURLTLS: l.options.ServiceURLTLS, Authoritative: true, ProxyThroughServiceURL: true,
+	}
 }
 
 func (l *Lookup) checkNamespace(ctx context.Context, namespace string) error {

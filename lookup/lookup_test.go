@@ -9,6 +9,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 func TestNew(t *testing.T) {
@@ -44,9 +45,8 @@ func TestNew(t *testing.T) {
 func TestTopic(t *testing.T) {
 	broken := errors.New("store is away")
 	lookup, err := New(Options{
-		ServiceURL:             "pulsar://localhost:6650",
-		ServiceURLTLS:          "pulsar+ssl://localhost:6651",
-		ProxyThroughServiceURL: true,
+		ServiceURL:    "pulsar://localhost:6650",
+		ServiceURLTLS: "pulsar+ssl://localhost:6651",
 		NamespaceExists: func(_ context.Context, namespace string) (bool, error) {
 			if namespace == "tenant/broken" {
 				return false, broken
@@ -82,6 +82,26 @@ func TestTopic(t *testing.T) {
 	}
 	if _, err = lookup.Topic(t.Context(), parse(t, "persistent://tenant/broken/orders"), cnx.Caller{}, nil); !errors.Is(err, broken) {
 		t.Errorf("store away: error %v", err)
+	}
+}
+
+// Where instances share a store, the owner's addresses are answered, and clients connect there.
+func TestOwner(t *testing.T) {
+	lookup, err := New(Options{ServiceURL: "pulsar://localhost:6650", Owner: func(_ context.Context, name topicname.Name) (Address, error) {
+		if name.Local == "orphan" {
+			return Address{}, txn.ErrNotReady
+		}
+		return Address{"pulsar://other:6650", "pulsar+ssl://other:6651"}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := cnx.LookupAnswer{ServiceURL: "pulsar://other:6650", ServiceURLTLS: "pulsar+ssl://other:6651", Authoritative: true}
+	if answer, err := lookup.Topic(t.Context(), parse(t, "persistent://public/default/orders"), cnx.Caller{}, nil); err != nil || answer != want {
+		t.Errorf("%+v, %v; want %+v", answer, err, want)
+	}
+	if _, err := lookup.Topic(t.Context(), parse(t, "persistent://public/default/orphan"), cnx.Caller{}, nil); !errors.Is(err, txn.ErrNotReady) {
+		t.Errorf("%v, want ServiceNotReady", err)
 	}
 }
 

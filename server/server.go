@@ -18,6 +18,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/authentication"
 	"github.com/pulsar-tc/pulsar-tc/authorization"
 	"github.com/pulsar-tc/pulsar-tc/certificate"
+	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
@@ -40,6 +41,8 @@ type Server struct {
 	store     *etcdstore.Store
 	limits    limits
 	kv        clientv3.KV
+	cluster   *cluster.Cluster
+	leader    *etcdleader.Leader
 	group     *coordinator.Group
 	resources *resources.Resources
 	// brokerPolicies hold where neither a topic nor its namespace says otherwise.
@@ -70,13 +73,15 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	run, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	for _, part := range []func(context.Context, context.Context) error{
-		s.openSecurity, s.openPorts, s.openStore, s.openResources, s.openRights, s.startTopics, s.serveBinary, s.serveWeb,
+		s.openSecurity, s.openPorts, s.openStore, s.openResources, s.openRights, s.joinCluster, s.startTopics, s.serveBinary, s.serveWeb,
 	} {
 		if err := part(ctx, run); err != nil {
 			return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 		}
 	}
-	if !options.External() {
+	if options.External() {
+		s.onClose(s.handOver)
+	} else {
 		s.awaitCoordinators(ctx)
 	}
 	return s, nil
@@ -124,10 +129,13 @@ func (s *Server) openResources(ctx, _ context.Context) error {
 // a coordinator ends transactions on topics.
 func (s *Server) startTopics(_, run context.Context) error {
 	log, space := s.options.Log, s.options.space()
-	leader, err := etcdleader.New(leaderClient{s.store.Client(), s.kv}, space, s.options.leadership(), log)
+	leadership := s.options.leadership()
+	leadership.Instance, leadership.Placement = s.cluster.Self().ID, placement{s.cluster, s.coordinatorCount}
+	leader, err := etcdleader.New(storeClient{s.store.Client(), s.kv}, space, leadership, log)
 	if err != nil {
 		return err
 	}
+	s.leader = leader
 	s.onClose(func(context.Context) error { leader.Close(); return nil })
 
 	registrar := &coordinators{}
@@ -200,22 +208,24 @@ func (t terms) Win(ctx context.Context, tc uint64) (coordinator.Term, error) {
 	return term, nil
 }
 
-// leaderClient sends what writes and reads keys through kv.
-type leaderClient struct {
+// storeClient sends what writes and reads keys through kv.
+type storeClient struct {
 	*clientv3.Client
 	kv clientv3.KV
 }
 
-func (c leaderClient) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+func (c storeClient) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	return c.kv.Get(ctx, key, opts...)
 }
 
-func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
+func (c storeClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
 
 func (s *Server) serveBinary(_, run context.Context) error {
-	where, err := lookup.New(lookup.Options{
-		ServiceURL: s.ServiceURL(), ServiceURLTLS: s.ServiceURLTLS(), ProxyThroughServiceURL: true, NamespaceExists: s.namespaceExists,
-	})
+	wherever := lookup.Options{ServiceURL: s.ServiceURL(), ServiceURLTLS: s.ServiceURLTLS(), NamespaceExists: s.namespaceExists}
+	if s.options.External() {
+		wherever.Owner = s.owner
+	}
+	where, err := lookup.New(wherever)
 	if err != nil {
 		return err
 	}

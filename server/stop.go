@@ -10,8 +10,13 @@ import (
 // stopGrace is how long one part of the stop waits for others: for participants, for clients that read their answers.
 const stopGrace = 2 * time.Second
 
+// handOverGrace is how long clients of one of several instances are waited for: until they have had no request for a second
+// and know that another one serves them.
+const handOverGrace = 10 * time.Second
+
 // Close stops the server and returns when nothing runs any more; ctx cuts it short. In this order, the reverse of the start:
 //
+//  0. What this process leads and owns goes to other instances, if there are any.
 //  1. No command, connection or HTTP request is taken any more, and what can be answered soon is.
 //  2. The coordinators end their terms: what waits for them, such as the end of a transaction whose participant is stuck, is
 //     answered TransactionCoordinatorNotFound, and the next coordinator goes on with it.
@@ -25,6 +30,19 @@ func (s *Server) Close(ctx context.Context) error {
 	s.stop()
 	s.tasks.Wait()
 	return errors.Join(errs...)
+}
+
+// handOver gives everything that is served here to other instances. Requests are served meanwhile, here or there.
+func (s *Server) handOver(ctx context.Context) error {
+	if len(s.cluster.Instances()) < 2 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOverGrace)
+	defer cancel()
+	s.options.Log.Info().Msg("handing over to other instances")
+	err := s.cluster.Leave(ctx)
+	s.group.HandOver(ctx)
+	return err
 }
 
 // drain is the first part of Close: both ports at once.

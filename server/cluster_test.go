@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// patience is how long a condition may take to come true.
+const patience = 30 * time.Second
+
+// until waits for a condition.
+func until(t *testing.T, what string, wanted func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !wanted(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: did not happen", what)
+		}
+	}
+}
+
+// led are the coordinators that s serves.
+func led(s *Server) (all []uint64) {
+	for _, status := range s.group.Statuses() {
+		if status.Serving {
+			all = append(all, status.TC)
+		}
+	}
+	return all
+}
+
+// shared are the settings of servers on one etcd.
+func shared(etcd *etcdtest.Server, coordinators int) []string {
+	return []string{
+		"metadataStoreUrl=etcd:" + etcd.Endpoint, fmt.Sprint("initialNumTransactionCoordinators=", coordinators), "coordinatorLeaseSeconds=2",
+	}
+}
+
+// evenly waits until the servers lead as many coordinators as any other, or one less.
+func evenly(t *testing.T, count int, servers ...*Server) {
+	t.Helper()
+	until(t, fmt.Sprintf("%d coordinators evenly at %d servers", count, len(servers)), func() bool {
+		total := 0
+		for _, s := range servers {
+			n := len(led(s))
+			total += n
+			if n < count/len(servers) || n > (count+len(servers)-1)/len(servers) {
+				return false
+			}
+		}
+		return total == count
+	})
+}
+
+func refusedWith(err error, code pulsarproto.ServerError) bool {
+	var refusal *wireclient.ServerError
+	return errors.As(err, &refusal) && refusal.Code == code
+}
+
+// Coordinators are spread evenly; any instance tells who leads one; who does not says so. An instance that comes is given its
+// share, one that goes gives it back, and open transactions go along.
+func TestCoordinatorsAreShared(t *testing.T) {
+	const count = 5
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, count)
+	first, second := start(t, load(t, set...)), start(t, load(t, set...))
+	evenly(t, count, first, second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+
+	var open [count]txn.ID
+	for tc := range uint64(count) {
+		for _, through := range []*Server{first, second} {
+			client, err := wireclient.DialTC(ctx, through.ServiceURL(), tc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if open[tc], err = client.Begin(ctx, tc, 60_000, ""); err != nil {
+				t.Fatal(err)
+			}
+			_ = client.Close()
+		}
+	}
+	tc := led(second)[0]
+	elsewhere := dialPlain(ctx, t, first)
+	if err := elsewhere.ConnectTC(ctx, tc); !refusedWith(err, pulsarproto.ServerError_ServiceNotReady) {
+		t.Errorf("TC_CLIENT_CONNECT to who does not lead: %v, want ServiceNotReady", err)
+	}
+	if _, err := elsewhere.Begin(ctx, tc, 60_000, ""); !refusedWith(err, pulsarproto.ServerError_TransactionCoordinatorNotFound) {
+		t.Errorf("NEW at who does not lead: %v, want TransactionCoordinatorNotFound", err)
+	}
+	if err := elsewhere.End(ctx, open[tc], txn.Commit, ""); !refusedWith(err, pulsarproto.ServerError_TransactionCoordinatorNotFound) {
+		t.Errorf("END at who does not lead: %v, want TransactionCoordinatorNotFound", err)
+	}
+	for _, name := range []string{
+		topicname.AssignTopic.WithPartition(int(tc)).String(), fmt.Sprint("persistent://pulsar/system/__terminated_txn_state_", tc),
+	} {
+		found, err := elsewhere.Lookup(ctx, name, false)
+		if err != nil || found.GetBrokerServiceUrl() != second.ServiceURL() || found.GetProxyThroughServiceUrl() {
+			t.Errorf("%s: %v, %v; want %s", name, found, err, second.ServiceURL())
+		}
+	}
+
+	third := start(t, load(t, set...))
+	evenly(t, count, first, second, third)
+	stop(t, first)
+	evenly(t, count, second, third)
+	for tc, id := range open {
+		client, err := wireclient.DialTC(ctx, third.ServiceURL(), uint64(tc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.End(ctx, id, txn.Commit, ""); err != nil {
+			t.Errorf("commit %s: %v", id, err)
+		}
+		_ = client.Close()
+	}
+}
+
+// dialPlain connects without asking for a coordinator.
+func dialPlain(ctx context.Context, t *testing.T, s *Server) *wireclient.Conn {
+	t.Helper()
+	client, err := wireclient.Dial(ctx, s.ServiceURL()[len("pulsar://"):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
