@@ -94,7 +94,10 @@ func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordi
 		return 0, err
 	}
 	c.identity.cluster.Store(c.endpoints.cluster)
-	c.room.see(answers, 0)
+	c.room.see(answers, c.room.refusals.Load())
+	if err := c.awaitRoom(ctx, answers); err != nil {
+		return 0, err
+	}
 	if err := tryLimits(ctx, c.client, options); err != nil {
 		return 0, err
 	}
@@ -112,7 +115,26 @@ func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordi
 	return coordinators, nil
 }
 
-// run answers at the members until ctx is done.
+// awaitRoom waits while the members store nothing for lack of space: an end of this process would make no room.
+func (c *cluster) awaitRoom(ctx context.Context, answers []answer) error {
+	if !alarmed(answers) {
+		return nil
+	}
+	c.log.Error().Msg("etcd stores nothing for lack of space (alarm NOSPACE): waiting until it is compacted, defragmented and disarmed")
+	ticker := time.NewTicker(lookInterval)
+	defer ticker.Stop()
+	for alarmed(answers) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until etcd stores again: %w", context.Cause(ctx))
+		case <-ticker.C:
+		}
+		answers = c.endpoints.judge(ctx, c.endpoints.ask(ctx, lookTimeout))
+	}
+	return nil
+}
+
+// run looks at the members until ctx is done.
 func (c *cluster) run(ctx context.Context) {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()

@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -61,10 +62,8 @@ func (r *clusterRoom) see(answers []answer, refusals int64) {
 			continue
 		}
 		now = max(now, r.judge(a))
-		for _, text := range a.status.Errors {
-			if strings.Contains(text, noSpace) {
-				now, alarm = RefuseEnd, text
-			}
+		if text := a.alarm(); text != "" {
+			now, alarm = RefuseEnd, text
 		}
 		r.revision.Store(max(r.revision.Load(), a.status.Header.GetRevision()))
 	}
@@ -73,6 +72,23 @@ func (r *clusterRoom) see(answers []answer, refusals int64) {
 	}
 	r.set(now)
 	r.tell(now, alarm)
+}
+
+// alarm is the text of the alarm that locks the cluster for lack of space, or empty.
+func (a *answer) alarm() string {
+	if a.err != nil {
+		return ""
+	}
+	for _, text := range a.status.Errors {
+		if strings.Contains(text, noSpace) {
+			return text
+		}
+	}
+	return ""
+}
+
+func alarmed(answers []answer) bool {
+	return slices.ContainsFunc(answers, func(a answer) bool { return a.alarm() != "" })
 }
 
 // judge compares a member's quota with the bytes in use, and with the size of its file: etcd counts that, free pages included,

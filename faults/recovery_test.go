@@ -13,18 +13,19 @@ import (
 
 // FC-07 (a): a transaction that was open at kill -9 is aborted by its deadline without anybody asking, and what lies behind
 // it becomes readable.
-func TestFC07DeadlineAfterRestart(t *testing.T) {
-	f := newFixture(t)
+func TestFC07DeadlineAfterRestart(t *testing.T) { onEveryStore(t, deadlineAfterRestart) }
+
+func deadlineAfterRestart(t *testing.T, f *fixture) {
 	client := f.dial()
 	producer := f.produce(client, topic("t1"))
 	id := f.begin(client, 2*time.Second, "")
 	f.send(producer, "in the transaction", &id)
 	f.send(producer, "behind it", nil)
 	f.Kill()
-	f.Start()
+	f.resume()
 	f.await("the deadline aborts it", func() bool { return f.describe(id).State == txn.Aborted.String() })
 	ended := f.describe(id)
-	if late := ended.EndedAt.Sub(ended.DeadlineAt); late < 0 || late > f.Server.Started+10*time.Second {
+	if late := ended.EndedAt.Sub(ended.DeadlineAt); late < 0 || late > f.Server.Started+etcdLease+10*time.Second {
 		t.Errorf("ended %v after its deadline", late)
 	}
 	f.receive(f.subscribe(f.dial(), topic("t1"), "s"), "behind it")
@@ -66,8 +67,9 @@ func TestFC07DeadlinesWhileLoading(t *testing.T) {
 }
 
 // FC-10: ids grow over stops, kills in the middle of NEW_TXN and cleaned records.
-func TestFC10IDsGrow(t *testing.T) {
-	f := newFixture(t, "transactionMetaPersistUnnamedCount=0")
+func TestFC10IDsGrow(t *testing.T) { onEveryStore(t, idsGrow, "transactionMetaPersistUnnamedCount=0") }
+
+func idsGrow(t *testing.T, f *fixture) {
 	var last uint64
 	seen := 0
 	take := func(id txn.ID) {
@@ -105,24 +107,25 @@ func TestFC10IDsGrow(t *testing.T) {
 				take(txn.ID{Least: least})
 			}
 		}
-		f.Start()
+		f.resume()
 	}
 	t.Logf("%d ids", seen)
 }
 
 // FC-12: a request in flight gets an answer or a closed connection when the server goes, and its transaction goes on
 // afterwards from another connection.
-func TestFC12RestartUnderTransactions(t *testing.T) {
+func TestFC12RestartUnderTransactions(t *testing.T) { onEveryStore(t, restartUnderTransactions) }
+
+func restartUnderTransactions(t *testing.T, f *fixture) {
 	for name, end := range map[string]func(*fixture){
 		"stop": func(f *fixture) { f.Stop() },
 		"kill": func(f *fixture) { f.Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
 			client := f.dial()
 			first, second := f.begin(client, longTTL, ""), f.begin(client, longTTL, "")
-			f.send(f.produce(client, topic("t1")), "m1", &first)
-			f.send(f.produce(client, topic("t1")), "m2", &second)
+			f.send(f.produce(client, topic(name+"1")), "m1", &first)
+			f.send(f.produce(client, topic(name+"1")), "m2", &second)
 			answered := make(chan error, 1)
 			client.Start(wireclient.EndTxn(first, txn.Commit, ""), func(answer *pulsarproto.BaseCommand, err error) {
 				if err == nil {
@@ -142,15 +145,15 @@ func TestFC12RestartUnderTransactions(t *testing.T) {
 			case <-time.After(waitTime):
 				t.Fatal("the connection stays open")
 			}
-			f.Start()
+			f.resume()
 			client = f.dial()
 			f.end(client, first, txn.Commit, success)
-			_, err := client.Call(f.ctx, wireclient.AddPartitions(second, topic("t2")))
+			_, err := client.Call(f.ctx, wireclient.AddPartitions(second, topic(name+"2")))
 			f.want("ADD after the restart", err, success)
-			f.send(f.produce(client, topic("t2")), "m3", &second)
+			f.send(f.produce(client, topic(name+"2")), "m3", &second)
 			f.end(client, second, txn.Commit, success)
-			f.holds(topic("t1"), "m1", "m2")
-			f.holds(topic("t2"), "m3")
+			f.holds(topic(name+"1"), "m1", "m2")
+			f.holds(topic(name+"2"), "m3")
 		})
 	}
 }
