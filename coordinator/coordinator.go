@@ -131,7 +131,7 @@ func (c *Coordinator) expireWaiting(ctx context.Context) <-chan struct{} {
 			}
 			switch {
 			case !c.expected():
-				refuse(c.mail.expired(c.now()), txn.ErrCoordinatorNotFound)
+				refuse(c.mail.expired(c.now()), errMoved)
 			case !c.isServing():
 				refuse(c.mail.expired(c.now().Add(-c.opts.LoadWait)), txn.ErrCoordinatorNotFound)
 			}
@@ -288,7 +288,7 @@ func (c *Coordinator) submit(ctx context.Context, cmd fsm.Command, answer answer
 		answer = c.orRelay(ctx, cmd, answer)
 	}
 	if !c.expected() {
-		answer(nil, txn.ErrCoordinatorNotFound)
+		answer(nil, errMoved)
 		return
 	}
 	if err := c.mail.put(letter{cmd: cmd, answer: answer, since: c.now()}); err != nil {

@@ -21,9 +21,8 @@ const (
 	relayLimit = 30 * time.Second
 )
 
-// errMoved answers what waits when another process is to lead. The state tells nothing about a request that it answers: it was
-// not performed, or it is an END, which may be asked again.
-var errMoved = fmt.Errorf("%w: it was handed over to another process", txn.ErrCoordinatorNotFound)
+// errMoved answers requests when another process is to lead. They were not performed, or are ENDs, so they may be asked again.
+var errMoved = fmt.Errorf("%w: another process is to lead it", txn.ErrCoordinatorNotFound)
 
 // move makes requests of registered connections go to the process that is to lead.
 func (c *Coordinator) move() {
