@@ -154,6 +154,9 @@ func (s *drives) pause(attempts int, err error) time.Duration {
 	if retryable(err) && attempts < 32 {
 		pause = min(s.opts.RetryFirst<<(attempts-1), ceiling)
 	}
+	if s.opts.Jitter != nil {
+		return pause/2 + s.opts.Jitter(pause/2)
+	}
 	return pause/2 + rand.N(pause/2+1)
 }
 

@@ -28,6 +28,8 @@ type Options struct {
 	RetryFirst, RetryCeiling time.Duration
 	// Relay takes requests to coordinators that were handed over. Nil: they are answered ErrCoordinatorNotFound.
 	Relay Relay
+	// Jitter draws a pause from 0 to most, so that what failed together is not repeated together. nil means at random.
+	Jitter func(most time.Duration) time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Events hear what happens; nil fields are skipped.
