@@ -112,6 +112,17 @@ func (r *Request) Applied() bool {
 	return r.applied
 }
 
+// Succeeded says whether the request was applied without an error and, if it is a transaction, took its first branch.
+func (r *Request) Succeeded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.applied || r.err != nil {
+		return false
+	}
+	answer, isTxn := r.answer.(*pb.TxnResponse)
+	return !isTxn || answer.Succeeded
+}
+
 // Stale says whether etcd lets a member answer that may lag behind: serializable reads, and transactions of nothing else,
 // those without any operation included.
 func (r *Request) Stale() bool {
