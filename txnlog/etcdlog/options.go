@@ -2,6 +2,7 @@ package etcdlog
 
 import (
 	"context"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -19,6 +20,8 @@ const (
 
 	// pageBytes is how much of the log a load asks for at once; it holds two pages.
 	pageBytes = 4 << 20
+	// readTimeout bounds the read of one page: the answer may be lost, and a load that waits for it would hold the term for ever.
+	readTimeout = 10 * time.Second
 	// firstPage and largestPage are in entries, whose size is not known before the first.
 	firstPage   = 32
 	largestPage = 4096

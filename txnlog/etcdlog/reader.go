@@ -54,6 +54,8 @@ func (r *reader) first(ctx context.Context) (p page, next uint64, err error) {
 // together.
 func (r *reader) fenced(ctx context.Context, from, end string, also ...clientv3.Op) (p page, found []*mvccpb.KeyValue, err error) {
 	l := r.log
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	response, err := l.kv.Txn(ctx).
 		If(l.fence()).
 		Then(append([]clientv3.Op{
@@ -80,7 +82,9 @@ func (r *reader) fenced(ctx context.Context, from, end string, also ...clientv3.
 // after reads the page behind p.
 func (r *reader) after(ctx context.Context, p page) (page, error) {
 	from := string(p.kvs[len(p.kvs)-1].Key) + "\x00"
-	response, err := r.log.kv.Get(ctx, from, clientv3.WithRange(r.log.end()), clientv3.WithLimit(r.limit), clientv3.WithRev(r.rev))
+	request, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	response, err := r.log.kv.Get(request, from, clientv3.WithRange(r.log.end()), clientv3.WithLimit(r.limit), clientv3.WithRev(r.rev))
 	if errors.Is(err, rpctypes.ErrCompacted) {
 		following, _, err := r.fenced(ctx, from, r.log.end())
 		return following, err
