@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"context"
+	"time"
+)
+
+// kill ends the process between two instructions: nothing that it still does is seen by anybody. Requests that it sent may
+// arrive. Another process is started later.
+func (p *process) kill() {
+	p.state.Lock()
+	was := p.isDead()
+	if !was {
+		close(p.dead)
+	}
+	p.isStopped = true
+	p.state.Unlock()
+	if was {
+		return
+	}
+	w := p.world
+	p.cancel()
+	p.links.breakAll()
+	w.reaped.Go(p.bury)
+	p.restartLater()
+}
+
+// bury waits for the goroutines of a dead process.
+func (p *process) bury() {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	p.group.Close()
+	p.topics.Close(gone)
+	p.leader.Close()
+	p.tasks.Wait()
+	p.client.Close()
+}
+
+func (p *process) restartLater() {
+	w := p.world
+	if w.isOver() {
+		return
+	}
+	pause := time.Duration(50+w.chance.below(4000, "restart", p.name)) * time.Millisecond
+	w.after(pause, "start "+p.name+" again", func() {
+		if !w.isOver() {
+			p.instance.start()
+		}
+	})
+}
+
+// stop ends the process in order, as SIGTERM does: what waits is answered, terms are given up. Another one is started later.
+func (p *process) stop() {
+	p.state.Lock()
+	was := p.isStopped
+	p.isStopped = true
+	p.state.Unlock()
+	if was {
+		return
+	}
+	p.world.reaped.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		p.group.Close()
+		p.topics.Close(ctx)
+		p.world.after(0, p.name+" stopped", p.kill)
+	})
+}
+
+// pause makes the process stand still for d: nothing reaches it or leaves it. Timers that run out meanwhile are as if they had
+// when it wakes: what comes of them stays inside.
+func (p *process) pause(d time.Duration) {
+	p.state.Lock()
+	defer p.state.Unlock()
+	p.pausedTo = time.Now().Add(d)
+}
+
+// cutOff keeps process and store from reaching each other for d.
+func (p *process) cutOff(d time.Duration) {
+	p.state.Lock()
+	defer p.state.Unlock()
+	p.cutOffTo = time.Now().Add(d)
+}
+
+// heal ends what is wrong with the instance.
+func (i *instance) heal() {
+	i.mu.Lock()
+	i.ahead = 0
+	p := i.process
+	i.mu.Unlock()
+	p.state.Lock()
+	defer p.state.Unlock()
+	p.pausedTo, p.cutOffTo = time.Time{}, time.Time{}
+}
+
+// clockJump bounds by how much one clock is ahead of another.
+const clockJump = time.Minute
+
+// jump moves the clock of the instance.
+func (i *instance) jump(by time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ahead = by
+}
+
+// plan lets the planned faults happen.
+func (w *world) plan() {
+	for _, f := range w.mix.plan {
+		w.after(f.at, f.name, func() {
+			if !w.calm.Load() && w.incident(plannedNames[f.kind], f.name) {
+				w.strike(f)
+			}
+		})
+	}
+}
+
+func (w *world) strike(f planned) {
+	i := w.instances[f.which%uint64(len(w.instances))]
+	p := i.current()
+	switch f.kind {
+	case pausing:
+		p.pause(f.lasts)
+	case cutting:
+		p.cutOff(f.lasts)
+	case killing:
+		p.kill()
+	case stopping:
+		p.stop()
+	case jumping:
+		i.jump(time.Duration(f.which>>8)%clockJump - clockJump/2)
+	case filling:
+		w.setFull(true)
+		w.after(f.lasts, f.name+" ends", func() { w.setFull(false) })
+	case compacting:
+		w.compact(f)
+	case moving:
+		w.move(w.topics[f.which>>8%uint64(len(w.topics))])
+	case deleting:
+		w.delete(p)
+	}
+}
+
+// compact forgets the history of the store, again and again for a while.
+func (w *world) compact(f planned) {
+	until := time.Now().Add(f.lasts)
+	var again func()
+	again = func() {
+		if err := w.store.Compact(w.store.Revision()); err == nil {
+			w.counted("compacted")
+		}
+		if time.Now().Before(until) && !w.calm.Load() {
+			w.after(50*time.Millisecond, f.name+" again", again)
+		}
+	}
+	again()
+}
+
+// move has the topic looked for at another instance from now on.
+func (w *world) move(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.serial[name]++
+}
+
+// delete deletes the topic of which nothing is expected.
+func (w *world) delete(p *process) {
+	if p.isDead() {
+		return
+	}
+	p.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
+		defer cancel()
+		if err := p.topics.DeleteTopic(ctx, parsed(w.doomed()), true); err == nil {
+			w.counted("topics deleted")
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/internal/history"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// network carries calls between instances.
+type network struct{ world *world }
+
+// call asks another process something; done is called exactly once: with ctx's error if that ends first, and with errCut some
+// time after the question or the answer was lost, as a connection tells.
+func (n *network) call(ctx context.Context, from, to *process, label string, start func(done func(error)), done func(error)) {
+	w := n.world
+	label = w.unique(from.name + "-" + to.name + " " + label)
+	var once sync.Once
+	finish := func(err error) { once.Do(func() { done(err) }) }
+	stop := context.AfterFunc(ctx, func() { finish(fmt.Errorf("%s: %w", label, context.Cause(ctx))) })
+	var answer func(error)
+	cut := func() { w.after(w.travel("cut", label, 1), label+" cut", func() { answer(errCut) }) }
+	alive := context.AfterFunc(to.ctx, cut)
+	answer = func(err error) {
+		alive()
+		if stop() {
+			finish(err)
+		}
+	}
+	faults := &w.mix.network
+	if w.happens("peer call lost", label, faults.lost) {
+		cut()
+		return
+	}
+	back := func(err error) {
+		if w.happens("peer answer lost", label, faults.answerLost) {
+			cut()
+			return
+		}
+		w.at(to.leaves(w.travel("peer answer", label, faults.answerLate)), label+" <", func() { from.whenAwake(label+" <", func() { answer(err) }) })
+	}
+	w.at(from.leaves(w.travel("peer call", label, faults.late)), label+" >", func() {
+		to.whenAwake(label, func() { start(back) })
+	})
+	if w.happens("peer call repeated", label, faults.repeated) {
+		again := time.Duration(w.chance.below(20_000, "repeated after", label)) * time.Millisecond
+		w.after(again, label+" again", func() {
+			if !to.isDead() {
+				start(func(error) {})
+			}
+		})
+	}
+}
+
+// whenAwake does something at a process once that is not paused; at a dead one, never.
+func (p *process) whenAwake(label string, do func()) {
+	switch until := p.pausedUntil(); {
+	case p.isDead():
+	case until.After(time.Now()):
+		p.world.at(until, label+" wakes", func() { p.whenAwake(label, do) })
+	default:
+		do()
+	}
+}
+
+// participants are the topics as the coordinators of a process see them.
+type participants struct{ *process }
+
+// End implements coordinator.Participants.
+func (s participants) End(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
+	p, w := s.process, s.world
+	label := fmt.Sprintf("end %v %s %v", id, participant, action)
+	unique := w.unique(p.name + " " + label)
+	w.oracle.told(p, id, participant, action)
+	if w.happens("participant errs", unique, w.mix.participantErrs) {
+		w.after(w.travel("participant", unique, 0), unique+" errs", func() { done(txn.ErrNotReady) })
+		return
+	}
+	to := w.ownerOf(participant.Topic, unique)
+	if to == nil {
+		w.after(w.travel("participant", unique, 0), unique+" nowhere", func() { done(txn.ErrNotReady) })
+		return
+	}
+	start := func(done func(error)) { to.endTxn(id, participant, action, lowWaterMark, done) }
+	if w.happens("participant hears it twice", unique, w.mix.participantRepeats) {
+		first := start
+		start = func(done func(error)) { first(func(error) {}); first(done) }
+	}
+	w.network.call(ctx, p, to, label, start, done)
+}
+
+// endTxn is END_TXN_ON_PARTITION or END_TXN_ON_SUBSCRIPTION as it arrives at the process.
+func (p *process) endTxn(id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
+	w := p.world
+	w.oracle.told(p, id, participant, action)
+	d := &history.Decision{
+		Span: history.Span{Client: p.name, Call: w.history.Now(), Return: history.Never},
+		ID:   id, Participant: participant.String(), Action: action, LowWaterMark: lowWaterMark,
+	}
+	w.mu.Lock()
+	w.decisions = append(w.decisions, d)
+	w.mu.Unlock()
+	p.topics.EndTxn(p.ctx, id, participant, action, lowWaterMark, func(err error) {
+		if err == nil {
+			w.mu.Lock()
+			d.Answer, d.Return = history.Done, w.history.Now()
+			w.mu.Unlock()
+		}
+		done(err)
+	})
+}
+
+// registrar is the coordinators as the topics of a process see them. It implements topic.Registrar.
+type registrar struct{ *process }
+
+// Count implements topic.Registrar.
+func (r registrar) Count() uint64 { return uint64(r.world.mix.coordinators) }
+
+// AddParticipants implements topic.Registrar.
+func (r registrar) AddParticipants(ctx context.Context, id txn.ID, caller cnx.Caller, added []txn.Participant, done func(error)) {
+	p, w := r.process, r.world
+	if id.Most >= r.Count() {
+		done(&txn.NotFoundError{ID: id})
+		return
+	}
+	label := fmt.Sprintf("add %v %s", id, added[0])
+	to := w.leaderOf(id.Most, w.unique(p.name+" "+label))
+	if to == nil {
+		done(txn.ErrNotReady)
+		return
+	}
+	w.network.call(ctx, p, to, label, func(done func(error)) { to.group.AddParticipants(to.ctx, id, callerOf(caller), added, done) }, done)
+}
+
+func callerOf(caller cnx.Caller) fsm.Caller {
+	return fsm.Caller{Owner: txn.Owner{Role: caller.Role, Known: caller.Known}, Super: caller.Super}
+}

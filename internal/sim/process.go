@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdmodel"
+	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
+	"github.com/pulsar-tc/pulsar-tc/preserver"
+	"github.com/pulsar-tc/pulsar-tc/topic"
+	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
+)
+
+const (
+	// lease is short, so that it runs out while an instance is paused or cut off for some seconds.
+	lease = 2 * time.Second
+	// keptFor is how long an outcome must be known. Clocks jump by less.
+	keptFor = 100 * time.Hour
+)
+
+// instance is one machine, on which processes run one after the other.
+type instance struct {
+	world  *world
+	number int
+
+	mu      sync.Mutex // guards the following
+	starts  int
+	ahead   time.Duration // its clock
+	process *process      // the newest; it may be dead
+}
+
+// process is one run of the product on an instance.
+type process struct {
+	*instance
+	name   string // unique
+	client *etcdmodel.Client
+	leader *etcdleader.Leader
+	group  *coordinator.Group
+	topics *topic.Topics
+	ctx    context.Context // ends when the process is killed
+	cancel context.CancelFunc
+	dead   chan struct{} // closed then
+	links  links
+	tasks  sync.WaitGroup // what connections started
+
+	state     sync.Mutex // guards the following
+	pausedTo  time.Time  // it stands still until then
+	cutOffTo  time.Time  // it and the store do not reach each other until then
+	isStopped bool       // it is on its way out, or dead
+}
+
+// start begins the next process of the instance.
+func (i *instance) start() {
+	w := i.world
+	i.mu.Lock()
+	i.starts++
+	p := &process{instance: i, name: "i" + strconv.Itoa(i.number) + "." + strconv.Itoa(i.starts), dead: make(chan struct{})}
+	i.mu.Unlock()
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.client = w.store.Client(p.name, p.gate)
+	kv := w.mutant.kv(p.client)
+	leader, err := etcdleader.New(leaderClient{p.client, kv}, w.space, etcdleader.Options{Lease: lease, Exclusive: w.mix.exclusive}, zerolog.Nop())
+	if err != nil {
+		panic(err) // the options are ours
+	}
+	p.leader = leader
+	p.topics = topic.New(p.topicOptions(kv))
+	p.group = p.newGroup(kv)
+	i.mu.Lock()
+	i.process = p
+	i.mu.Unlock()
+	p.group.Start(context.Background())
+}
+
+// leaderClient sends reads and writes of keys through kv, which may be a mutant's.
+type leaderClient struct {
+	*etcdmodel.Client
+	kv clientv3.KV
+}
+
+func (c leaderClient) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return c.kv.Get(ctx, key, opts...)
+}
+
+func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
+
+// terms shows an etcdleader.Leader as a coordinator.Leader.
+type terms struct{ *etcdleader.Leader }
+
+func (t terms) Win(ctx context.Context, tc uint64) (coordinator.Term, error) {
+	term, err := t.Leader.Win(ctx, tc)
+	if err != nil {
+		return nil, err
+	}
+	return term, nil
+}
+
+func (p *process) newGroup(kv clientv3.KV) *coordinator.Group {
+	w := p.world
+	options := coordinator.DefaultOptions()
+	options.LoadWait = 3 * time.Second
+	options.TooManyPause = 100 * time.Millisecond
+	options.RetryCeiling = 2 * time.Second
+	options.Now = p.now
+	options.Jitter = func(most time.Duration) time.Duration { return most / 2 }
+	options.Machine = fsm.Options{
+		MaxTTLMillis: 604_800_000, MaxActive: 1000, MaxParticipants: 100, MaxParticipantBytes: 1 << 18, MaxSnapshotBytes: 1 << 20,
+		Preserver: preserver.Options{
+			Count: 1000, UnnamedCount: 10_000, Retention: keptFor.Milliseconds(), MinTime: 120_000, Max: 1_000_000, NamesPerOwner: 1000,
+		},
+	}
+	w.mutant.coordinator(&options)
+	openLog := func(tc uint64, term coordinator.Term) coordinator.Log {
+		return w.mutant.log(etcdlog.New(kv, w.space, tc, term.Number(), etcdlog.Options{MaxOps: w.mix.maxOps}))
+	}
+	leader, ends := w.mutant.leader(terms{p.leader}), w.mutant.participants(participants{p})
+	all := make([]*coordinator.Coordinator, w.mix.coordinators)
+	for tc := range all {
+		all[tc] = coordinator.New(uint64(tc), options, leader, openLog, ends, zerolog.Nop())
+	}
+	return coordinator.NewGroup(all, options)
+}
+
+func (p *process) topicOptions(kv clientv3.KV) topic.Options {
+	options := topic.Options{
+		KV: kv, Keys: p.world.space, Registrar: registrar{p}, Log: zerolog.Nop(), Now: p.now, MaxTxnOps: p.world.mix.maxOps,
+		AllowAutoSubscriptionCreation: true, IdleUnload: p.world.mix.idle, Retention: 2 * keptFor,
+	}
+	p.world.mutant.topics(&options)
+	return options
+}
+
+// now is the clock of the instance.
+func (i *instance) now() time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return time.Now().Add(i.ahead)
+}
+
+func (i *instance) current() *process {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.process
+}
+
+func (p *process) isDead() bool {
+	select {
+	case <-p.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// leaves is when something that is sent now, and under way for d, arrives: a paused process sends when it wakes.
+func (p *process) leaves(d time.Duration) time.Time {
+	now := time.Now()
+	if until := p.pausedUntil(); until.After(now) {
+		now = until
+	}
+	return now.Add(d)
+}
+
+func (p *process) pausedUntil() time.Time {
+	p.state.Lock()
+	defer p.state.Unlock()
+	return p.pausedTo
+}
+
+// unreachedUntil is when process and store reach each other.
+func (p *process) unreachedUntil() time.Time {
+	p.state.Lock()
+	defer p.state.Unlock()
+	if p.cutOffTo.After(p.pausedTo) {
+		return p.cutOffTo
+	}
+	return p.pausedTo
+}

@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+)
+
+// createTopics makes what the clients use.
+func (w *world) createTopics() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	p := w.instances[0].current()
+	for _, name := range w.topics {
+		if err := p.topics.CreateTopic(ctx, parsed(name), nil); err != nil {
+			w.fail("a topic cannot be created", err.Error())
+			return
+		}
+		to := w.ownerOf(name, "create "+name)
+		if err := to.topics.CreateSubscription(ctx, parsed(name), subscription, nil); err != nil {
+			w.fail("a subscription cannot be created", err.Error())
+			return
+		}
+	}
+	for _, kv := range w.store.Contents(w.space.AllTopicNames()) {
+		if strings.HasSuffix(kv.Key, "/"+parsed(w.doomed()).Local) {
+			w.doomedPrefix = w.space.Topic(uint64(kv.CreateRevision)).Prefix()
+		}
+	}
+}
+
+// askOutcomes asks for the end of every transaction until there is a definite answer.
+func (w *world) askOutcomes() {
+	c := newClient(w, 0)
+	for n, id := range w.history.Transactions() {
+		action := txn.Action(w.chance.below(3, "asked in the end", fmt.Sprint(n)) / 2)
+		for !c.end(id, action, true) {
+			if !c.sleep(200 * time.Millisecond) {
+				return
+			}
+		}
+	}
+	c.hangUp()
+}
+
+// awaitRest waits until no transaction lives and nothing is left of any in the store.
+func (w *world) awaitRest() {
+	c := newClient(w, -1)
+	for c.sleep(500*time.Millisecond) && !w.atRest() {
+	}
+}
+
+func (w *world) atRest() bool {
+	for tc := range uint64(w.mix.coordinators) {
+		p := w.leaderOf(tc, "rest")
+		if p == nil {
+			return false
+		}
+		if status := p.group.Statuses()[tc]; !status.Serving || status.Live > 0 {
+			return false
+		}
+	}
+	return w.leftover() == ""
+}
+
+// leftover is a key that only an unresolved transaction has; empty: there is none.
+func (w *world) leftover() string {
+	for _, kv := range w.store.Contents(w.space.Root()) {
+		key := strings.TrimPrefix(kv.Key, w.space.Root())
+		if w.isDoomed(kv.Key) {
+			continue
+		}
+		if strings.HasPrefix(key, "tc/") && strings.Contains(key, "/open/") ||
+			strings.HasPrefix(key, "topics/data/") && (strings.Contains(key, "/m/txn/") || strings.Contains(key, "/pending/")) {
+			return key
+		}
+	}
+	return ""
+}
+
+// isDoomed tells keys of the topic of which nothing is expected.
+func (w *world) isDoomed(key string) bool { return strings.HasPrefix(key, w.doomedPrefix) }
+
+// readAll reads every topic and what is left of every subscription.
+func (w *world) readAll() {
+	for _, c := range w.clients {
+		c.hangUp()
+	}
+	c := newClient(w, 0)
+	for _, topic := range w.topics[:len(w.topics)-1] {
+		reader := c.attachFinally(topic, &pulsarproto.CommandSubscribe{
+			Topic: &topic, Subscription: ptr("reader"), SubType: pulsarproto.CommandSubscribe_Exclusive.Enum(), ConsumerId: new(uint64),
+			Durable: ptr(false), InitialPosition: pulsarproto.CommandSubscribe_Earliest.Enum(),
+		})
+		rest := c.attachFinally(topic, &pulsarproto.CommandSubscribe{
+			Topic: &topic, Subscription: ptr(subscription), SubType: pulsarproto.CommandSubscribe_Shared.Enum(), ConsumerId: new(uint64),
+		})
+		if reader == nil || rest == nil {
+			return
+		}
+		read, left := c.drain(reader), c.drain(rest)
+		w.history.Read(topic, read)
+		w.history.Left(topic, subscription, left)
+	}
+	c.hangUp()
+}
+
+// attachFinally subscribes until it succeeds; nil if the simulation ends before.
+func (c *client) attachFinally(topic string, command *pulsarproto.CommandSubscribe) *consumer {
+	for {
+		if consumer, err := c.consume(topic, command); err == nil {
+			return consumer
+		}
+		if !c.sleep(200 * time.Millisecond) {
+			return nil
+		}
+	}
+}
+
+// quiet is longer than a topic waits for one answer of the store.
+const quiet = 11 * time.Second
+
+// drain waits until nothing comes any more.
+func (c *client) drain(from *consumer) []string {
+	for {
+		before := len(from.keys())
+		if !c.sleep(quiet) {
+			return nil
+		}
+		if keys := from.keys(); len(keys) == before {
+			return keys
+		}
+	}
+}
+
+// hangUp cuts all connections of the client.
+func (c *client) hangUp() {
+	for _, l := range c.sortedLinks() {
+		l.breakUp()
+	}
+}
+
+func (c *client) sortedLinks() []*link {
+	var all []*link
+	for _, l := range c.links {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b *link) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// checkAll holds the whole history against the promises.
+func (w *world) checkAll() {
+	w.history.Live(nil)
+	if w.mix.jumps {
+		w.history.Skew(clockJump)
+	}
+	w.mu.Lock()
+	for _, d := range w.decisions {
+		w.history.Told(*d)
+	}
+	w.mu.Unlock()
+	for _, a := range w.history.Check() {
+		w.fail(string(a.Kind), a.String())
+		return
+	}
+}
