@@ -44,11 +44,13 @@ func TestNemesis(t *testing.T) {
 	})
 	load.Start()
 	load.StartBesides()
+	load.StartPlain()
 	load.StartProbes()
-	n := &nemesis{cluster: c, load: load, random: rand.New(rand.NewPCG(seed, 0)), took: map[string][]time.Duration{}}
+	n := &nemesis{cluster: c, load: load, random: rand.New(rand.NewPCG(seed, 0)),
+		coordinators: map[string][]time.Duration{}, all: map[string][]time.Duration{}}
 	load.Pause(2 * time.Second)
 	n.torment(t.Context(), time.Now().Add(*timeFlag))
-	report(t, n.took)
+	n.report()
 	load.Pause(2 * time.Second)
 	load.Stop()
 	// Official clients may have left consumers behind, which keep messages as long as they have a connection.

@@ -25,8 +25,8 @@ type fault struct {
 
 // makers make faults, each of what its random numbers choose.
 var makers = []func(*cluster, *rand.Rand) fault{
-	killInstance, killInstance, pauseInstance, pauseInstance, leaveAndJoin, killEveryInstance,
-	cutFromEtcd, cutFromEtcd, holdEtcd, slowEtcd, breakLinks, halfOpen,
+	killInstance, killInstance, pauseInstance, loseInstance, leaveAndJoin, leaveAndJoin, killEveryInstance,
+	cutFromEtcd, loseEtcd, holdEtcd, holdEtcd, slowEtcd, breakLinks, halfOpen,
 	cutClients, holdClients, slowClients,
 	killMember, pauseMember, moveLeader, compact, defragment, noSpace, slowPeers, cutPeer, killEveryMember,
 }
@@ -48,14 +48,21 @@ func killInstance(c *cluster, random *rand.Rand) fault {
 	}
 }
 
-// pauseInstance stops a process, for longer than its lease or not, which finds itself fenced when it goes on.
+// pauseInstance stops a process for less than its lease, or a little more.
 func pauseInstance(c *cluster, random *rand.Rand) fault {
 	i := c.anyInstance(random)
 	return fault{
-		name: "instance paused", least: 500 * time.Millisecond, most: 15 * time.Second,
+		name: "instance paused", least: 500 * time.Millisecond, most: 8 * time.Second,
 		begin: func(context.Context) error { return i.Server.Pause() },
 		end:   func(context.Context) error { return i.Server.Resume() },
 	}
+}
+
+// loseInstance stops a process until others have taken over. It finds itself fenced when it goes on.
+func loseInstance(c *cluster, random *rand.Rand) fault {
+	f := pauseInstance(c, random)
+	f.name, f.survived, f.least = "instance paused for long", len(c.instances) > 1, 0
+	return f
 }
 
 func leaveAndJoin(c *cluster, random *rand.Rand) fault {
@@ -114,7 +121,14 @@ func set(condition faultnet.Condition) func(*faultnet.Link) {
 // cutFromEtcd cuts an instance from all members, long enough to lose its lease or not.
 func cutFromEtcd(c *cluster, random *rand.Rand) fault {
 	i := c.anyInstance(random)
-	return links("instance cut from etcd", time.Second, 12*time.Second, i.etcd, (*faultnet.Link).Cut)
+	return links("instance cut from etcd", time.Second, 8*time.Second, i.etcd, (*faultnet.Link).Cut)
+}
+
+// loseEtcd cuts an instance from all members until others have taken over.
+func loseEtcd(c *cluster, random *rand.Rand) fault {
+	f := cutFromEtcd(c, random)
+	f.name, f.survived, f.least = "instance cut from etcd for long", len(c.instances) > 1, 0
+	return f
 }
 
 // holdEtcd keeps what an instance asks etcd, or what it is answered, and delivers it late: perhaps after others have taken over.

@@ -2,11 +2,12 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
+	"syscall"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/workload"
@@ -27,7 +28,8 @@ type nemesis struct {
 	*cluster
 	load   *workload.Load
 	random *rand.Rand
-	took   map[string][]time.Duration // by what happened: until every coordinator served again
+	// coordinators and all are how long it took, by what had happened, until every coordinator and until everything served.
+	coordinators, all map[string][]time.Duration
 }
 
 // torment goes on until the time is over.
@@ -52,7 +54,7 @@ func (n *nemesis) strike(ctx context.Context, number int, f fault) {
 	since := n.load.Now()
 	n.run(ctx, f.name, f.begin)
 	if f.survived {
-		n.awaitCoordinators(ctx, f.name, since)
+		n.awaitServed(ctx, f.name, since)
 	}
 	pause(ctx, lasts)
 	n.repair(ctx, f)
@@ -86,22 +88,34 @@ func (n *nemesis) repair(ctx context.Context, f fault) {
 	if f.end != nil {
 		n.run(ctx, "end of "+f.name, f.end)
 	}
-	since := n.load.Now()
+	n.awaitServed(ctx, "end of "+f.name, n.load.Now())
+}
+
+// awaitServed waits until everything has served somebody who asked after a time, and notes how long that took.
+func (n *nemesis) awaitServed(ctx context.Context, what string, since time.Duration) {
 	limit, cancel := context.WithTimeout(ctx, servedTime)
 	defer cancel()
-	n.awaitCoordinators(ctx, "end of "+f.name, since)
-	if err := n.load.AwaitServed(limit, since); err != nil {
-		n.t.Errorf("%s: %v after its end: %v", f.name, servedTime, err)
+	err := n.load.AwaitCoordinators(limit, since)
+	n.coordinators[what] = append(n.coordinators[what], n.load.Now()-since)
+	if err == nil {
+		err = n.load.AwaitServed(limit, since)
+		n.all[what] = append(n.all[what], n.load.Now()-since)
+	}
+	if err != nil {
+		n.quit()
+		n.t.Fatalf("%s: %v after it: %v", what, servedTime, err)
 	}
 }
 
-func (n *nemesis) awaitCoordinators(ctx context.Context, what string, since time.Duration) {
-	limit, cancel := context.WithTimeout(ctx, servedTime)
-	defer cancel()
-	if err := n.load.AwaitCoordinators(limit, since); err != nil {
-		n.t.Errorf("%s: %v after it: %v", what, servedTime, err)
+// quit makes every instance say what it is doing, and end.
+func (n *nemesis) quit() {
+	for _, i := range n.instances {
+		if err := errors.Join(i.Server.Resume(), i.Server.Signal(syscall.SIGQUIT)); err != nil {
+			n.t.Errorf("%s: %v", i.name, err)
+			continue
+		}
+		<-i.Server.Done()
 	}
-	n.took[what] = append(n.took[what], n.load.Now()-since)
 }
 
 func (n *nemesis) try(ctx context.Context, step func(context.Context) error) error {
@@ -116,15 +130,22 @@ func (n *nemesis) run(ctx context.Context, what string, step func(context.Contex
 	}
 }
 
-// report tells how long it took until every coordinator served again.
-func report(t *testing.T, took map[string][]time.Duration) {
-	t.Helper()
+// report tells how long it took until everything served again. Topics are asked by clients that may wait for 10 s in vain
+// before they look for another server.
+func (n *nemesis) report() {
+	n.t.Helper()
 	var lines []string
-	for what, all := range took {
-		slices.Sort(all)
-		lines = append(lines, fmt.Sprintf("  %-36s %3d times, median %6.2f s, worst %6.2f s",
-			what, len(all), all[len(all)/2].Seconds(), all[len(all)-1].Seconds()))
+	for what, all := range n.coordinators {
+		lines = append(lines, fmt.Sprintf("  %-40s %3d times %10s %10s", what, len(all), summary(all), summary(n.all[what])))
 	}
 	slices.Sort(lines)
-	t.Logf("until every coordinator served again after\n%s", strings.Join(lines, "\n"))
+	n.t.Logf("seconds until served again, median and worst: coordinators; topics, too\n%s", strings.Join(lines, "\n"))
+}
+
+func summary(all []time.Duration) string {
+	if len(all) == 0 {
+		return "never"
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("%.1f %.1f", all[len(all)/2].Seconds(), all[len(all)-1].Seconds())
 }
