@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ var (
 	timeFlag      = flag.Duration("time", 20*time.Second, "how long things go wrong")
 	seedFlag      = flag.Uint64("seed", 0, "of the faults; 0 takes one by chance")
 	instancesFlag = flag.Int("instances", 3, "how many there are")
+	faultsFlag    = flag.String("faults", "", "regular expression of the names of the faults; empty: all")
 	logsFlag      = flag.String("logs", "", "directory for what the processes say; empty: it is not kept")
 )
 
@@ -33,6 +35,10 @@ const requestTime = 10 * time.Second
 
 // Several instances on an etcd cluster keep every promise under every fault of processes and links.
 func TestNemesis(t *testing.T) {
+	only, err := regexp.Compile(*faultsFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
 	seed := *seedFlag
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -46,7 +52,7 @@ func TestNemesis(t *testing.T) {
 	load.StartBesides()
 	load.StartPlain()
 	load.StartProbes()
-	n := &nemesis{cluster: c, load: load, random: rand.New(rand.NewPCG(seed, 0)),
+	n := &nemesis{cluster: c, load: load, random: rand.New(rand.NewPCG(seed, 0)), only: only,
 		coordinators: map[string][]time.Duration{}, all: map[string][]time.Duration{}}
 	load.Pause(2 * time.Second)
 	n.torment(t.Context(), time.Now().Add(*timeFlag))

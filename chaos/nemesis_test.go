@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ type nemesis struct {
 	*cluster
 	load   *workload.Load
 	random *rand.Rand
+	only   *regexp.Regexp // names of faults
 	// coordinators and all are how long it took, by what had happened, until every coordinator and until everything served.
 	coordinators, all map[string][]time.Duration
 }
@@ -45,7 +47,13 @@ func (n *nemesis) torment(ctx context.Context, until time.Time) {
 	}
 }
 
-func (n *nemesis) next() fault { return makers[n.random.IntN(len(makers))](n.cluster, n.random) }
+func (n *nemesis) next() fault {
+	for {
+		if f := makers[n.random.IntN(len(makers))](n.cluster, n.random); n.only.MatchString(f.name) {
+			return f
+		}
+	}
+}
 
 // strike begins a fault, ends it, and waits until everything is served.
 func (n *nemesis) strike(ctx context.Context, number int, f fault) {
@@ -60,11 +68,12 @@ func (n *nemesis) strike(ctx context.Context, number int, f fault) {
 	n.repair(ctx, f)
 }
 
-// strikeTwice begins a second fault while the first one lasts. It strikes something else.
+// strikeTwice begins a second fault while the first one lasts.
 func (n *nemesis) strikeTwice(ctx context.Context, number int, first fault) {
 	second := n.next()
-	for second.alone || second.name == first.name {
-		second = n.next()
+	if second.alone || second.name == first.name {
+		n.strike(ctx, number, first)
+		return
 	}
 	lasts, after := first.lasts(n.random), second.lasts(n.random)
 	n.t.Logf("%8s  %d: %s, %v, and %s, %v", n.load.Now().Round(time.Millisecond), number,
