@@ -317,3 +317,18 @@ func TestSpace(t *testing.T) {
 		r.askEnd(id, txn.Commit).want("END", nil)
 	})
 }
+
+// A level that is told when a term ends, and is out of date when the next one begins, does not reach its machine.
+func TestSpaceBetweenTerms(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.opts.Events.TermEnded = func(uint64, int64, error) { r.group.SetSpace(fsm.SpaceRefuseEnd) }
+	}, func(t *testing.T, r *rig) {
+		id := r.open(time.Hour)
+		r.mu.Lock()
+		r.winning = func() { r.group.SetSpace(fsm.SpaceNormal) }
+		r.mu.Unlock()
+		r.election.Expire(0)
+		time.Sleep(time.Second)
+		r.askEnd(id, txn.Commit).want("END in the next term", nil)
+	})
+}

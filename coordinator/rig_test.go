@@ -36,6 +36,7 @@ type rig struct {
 
 	mu         sync.Mutex // guards the following
 	deaf       bool       // terms do not hear that their lease is gone
+	winning    func()     // called before a term is won
 	holdLoad   chan struct{}
 	appends    int
 	proofs     int
@@ -105,6 +106,12 @@ type contender struct {
 }
 
 func (c contender) Win(ctx context.Context, tc uint64) (coordinator.Term, error) {
+	c.rig.mu.Lock()
+	winning := c.rig.winning
+	c.rig.mu.Unlock()
+	if winning != nil {
+		winning()
+	}
 	term, err := c.Contender.Win(ctx, tc)
 	if err != nil {
 		return nil, err

@@ -175,8 +175,12 @@ func (s *session) step() {
 	}
 }
 
-// address puts a letter's answer into its command, for the machine to carry.
+// address puts a letter's answer into its command, for the machine to carry, and the newest level into what is told about space:
+// the letter may have waited since another term.
 func (s *session) address(l *letter) fsm.Command {
+	if space, ok := l.cmd.(*fsm.Space); ok {
+		space.Level = s.c.currentSpace()
+	}
 	if l.answer == nil {
 		return l.cmd
 	}
