@@ -67,11 +67,12 @@ type Cluster struct {
 	left    chan struct{} // closed when the own record is gone
 	missing chan struct{} // holds a signal if the own record is not as it should be
 
-	mu      sync.Mutex // guards the following
-	self    Instance
-	leaving bool
-	session session
-	view    view
+	mu           sync.Mutex // guards the following
+	self         Instance
+	leaving      bool
+	session      session
+	coordinators uint64
+	view         view
 }
 
 // Alone is a cluster of one process that shares its store with nobody.

@@ -250,7 +250,8 @@ func TestAlone(t *testing.T) {
 		t.Errorf("session %v", c.Session())
 	}
 	self := c.Self()
-	if self.ID == "" || c.PlaceTopic("x") != self || c.PlaceCoordinator(0, 1) != self || len(c.Instances()) != 1 {
+	c.SetCoordinators(1)
+	if self.ID == "" || c.PlaceTopic("x") != self || c.PlaceCoordinator(0) != self || len(c.Instances()) != 1 {
 		t.Errorf("%v places a topic at %v", self, c.PlaceTopic("x"))
 	}
 	if err := errors.Join(c.Leave(t.Context()), c.Close(t.Context())); err != nil {

@@ -22,16 +22,26 @@ func (c *Cluster) PlaceTopic(name string) Instance {
 	return place
 }
 
-// PlaceCoordinator is the instance that is to lead coordinator tc of count. Every instance is given as many as any other, or
-// one less. The zero Instance: every instance leaves, or there is no such coordinator.
-func (c *Cluster) PlaceCoordinator(tc, count uint64) Instance {
+// SetCoordinators says how many coordinators there are, which changes their places.
+func (c *Cluster) SetCoordinators(count uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.view.instances) == 0 || tc >= count {
+	if c.coordinators != count {
+		c.coordinators = count
+		c.replace(newView(c.view.instances))
+	}
+}
+
+// PlaceCoordinator is the instance that is to lead a coordinator. Every instance is given as many as any other, or one less.
+// The zero Instance: every instance leaves, or there is no such coordinator.
+func (c *Cluster) PlaceCoordinator(tc uint64) Instance {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.view.instances) == 0 || tc >= c.coordinators {
 		return Instance{}
 	}
-	if uint64(len(c.view.places)) != count {
-		c.view.places = placeCoordinators(c.view.instances, int(count))
+	if c.view.places == nil {
+		c.view.places = placeCoordinators(c.view.instances, int(c.coordinators))
 	}
 	return c.view.instances[c.view.places[tc]]
 }

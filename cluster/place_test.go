@@ -25,9 +25,10 @@ func ids(n int) []string {
 
 // coordinators tells where each of count is placed.
 func coordinators(c *Cluster, count int) []string {
+	c.SetCoordinators(uint64(count))
 	places := make([]string, count)
 	for tc := range places {
-		places[tc] = c.PlaceCoordinator(uint64(tc), uint64(count)).ID
+		places[tc] = c.PlaceCoordinator(uint64(tc)).ID
 	}
 	return places
 }
@@ -102,10 +103,13 @@ func TestNowhere(t *testing.T) {
 	if place := of().PlaceTopic("persistent://a/b/c"); place != (Instance{}) {
 		t.Errorf("a topic is placed at %v", place)
 	}
-	if place := of().PlaceCoordinator(0, 1); place != (Instance{}) {
+	nobody, alone := of(), of("a")
+	nobody.SetCoordinators(1)
+	alone.SetCoordinators(1)
+	if place := nobody.PlaceCoordinator(0); place != (Instance{}) {
 		t.Errorf("a coordinator is placed at %v", place)
 	}
-	if place := of("a").PlaceCoordinator(1, 1); place != (Instance{}) {
+	if place := alone.PlaceCoordinator(1); place != (Instance{}) {
 		t.Errorf("a coordinator that is not is placed at %v", place)
 	}
 }
@@ -116,6 +120,7 @@ func TestCountGrows(t *testing.T) {
 	if small := coordinators(c, 3); len(small) != 3 {
 		t.Fatal(small)
 	}
+	changed := c.Changed()
 	load := map[string]int{}
 	for _, place := range coordinators(c, 6) {
 		load[place]++
@@ -124,5 +129,10 @@ func TestCountGrows(t *testing.T) {
 		if n != 2 {
 			t.Errorf("%d of 6 coordinators at %s of three", n, id)
 		}
+	}
+	select {
+	case <-changed:
+	default:
+		t.Error("nobody hears that places have changed")
 	}
 }

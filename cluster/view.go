@@ -14,7 +14,7 @@ import (
 type view struct {
 	instances []Instance    // sorted by ID
 	changed   chan struct{} // closed when another view takes its place
-	places    []int         // of coordinators, as indices of instances; as many as were last asked for
+	places    []int         // of coordinators, as indices of instances; nil until somebody asks
 }
 
 func newView(instances []Instance) view {
@@ -40,7 +40,7 @@ func (c *Cluster) Find(id string) (Instance, bool) {
 	return c.view.instances[at], true
 }
 
-// Changed is closed when an instance has come or gone or is reached otherwise than before.
+// Changed is closed when an instance has come or gone or is reached otherwise than before, or there are more coordinators.
 func (c *Cluster) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,6 +60,11 @@ func (c *Cluster) see(instances []Instance) {
 		c.view.instances = next.instances
 		return
 	}
+	c.replace(next)
+}
+
+// replace makes next the view. The caller holds mu.
+func (c *Cluster) replace(next view) {
 	close(c.view.changed)
 	c.view = next
 }

@@ -243,12 +243,15 @@ func (c *Coordinator) isServing() bool {
 	return c.serving
 }
 
-// Status returns a copy of the coordinator's state.
+// Status returns a copy of the coordinator's state. Of one that another process is to lead nothing is known here.
 func (c *Coordinator) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.serving && !c.expected() {
+		return Status{TC: c.tc}
+	}
 	status := c.status
-	status.Expected = c.expected()
+	status.Expected = true
 	return status
 }
 

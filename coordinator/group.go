@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,31 +14,58 @@ import (
 
 // Group is all coordinators that this process may lead. Its methods are what a connection, a topic and an operator ask.
 type Group struct {
-	all  []*Coordinator
+	all  atomic.Pointer[[]*Coordinator] // never nil
 	opts Options
 	wg   sync.WaitGroup
-	stop context.CancelFunc
+
+	mu   sync.Mutex         // guards the following, and who replaces all
+	run  context.Context    // nil: not started
+	stop context.CancelFunc // of run
 }
 
 // NewGroup returns a group of coordinators; the place of each is its number. Start runs them.
-func NewGroup(all []*Coordinator, opts Options) *Group { return &Group{all: all, opts: opts} }
+func NewGroup(all []*Coordinator, opts Options) *Group {
+	g := &Group{opts: opts}
+	g.all.Store(&all)
+	return g
+}
 
 // Start runs every coordinator until Close or until ctx is done. They load and drive by themselves, without waiting for a
 // client (TC-22).
 func (g *Group) Start(ctx context.Context) {
-	ctx, g.stop = context.WithCancel(ctx)
-	for _, c := range g.all {
-		g.wg.Go(func() { c.Run(ctx) })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.run, g.stop = context.WithCancel(ctx)
+	for _, c := range g.coordinators() {
+		g.wg.Go(func() { c.Run(g.run) })
+	}
+}
+
+// Grow adds coordinators, numbered on from those that there are, and runs them. After Close it does nothing.
+func (g *Group) Grow(more []*Coordinator) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.run == nil || g.run.Err() != nil {
+		return
+	}
+	all := slices.Concat(g.coordinators(), more)
+	g.all.Store(&all)
+	for _, c := range more {
+		g.wg.Go(func() { c.Run(g.run) })
 	}
 }
 
 // Close ends all terms and returns when nothing of the group runs any more. What waits gets ErrCoordinatorNotFound (P-30).
 func (g *Group) Close() {
+	g.mu.Lock()
 	if g.stop != nil {
 		g.stop()
 	}
+	g.mu.Unlock()
 	g.wg.Wait()
 }
+
+func (g *Group) coordinators() []*Coordinator { return *g.all.Load() }
 
 // handOverInterval is the time between two looks whether everything is handed over.
 const handOverInterval = 20 * time.Millisecond
@@ -45,7 +73,7 @@ const handOverInterval = 20 * time.Millisecond
 // HandOver returns when this process leads no coordinator any more and relays no requests, or when ctx is done. The leader must
 // have been told that others are to lead.
 func (g *Group) HandOver(ctx context.Context) {
-	for _, c := range g.all {
+	for _, c := range g.coordinators() {
 		for c.busy() && ctx.Err() == nil {
 			wait(ctx, handOverInterval)
 		}
@@ -60,29 +88,30 @@ func (c *Coordinator) busy() bool {
 }
 
 // Count is the number of coordinators.
-func (g *Group) Count() uint64 { return uint64(len(g.all)) }
+func (g *Group) Count() uint64 { return uint64(len(g.coordinators())) }
 
 // Statuses returns the state of every coordinator, by number.
 func (g *Group) Statuses() []Status {
-	all := make([]Status, len(g.all))
-	for i, c := range g.all {
-		all[i] = c.Status()
+	var all []Status
+	for _, c := range g.coordinators() {
+		all = append(all, c.Status())
 	}
 	return all
 }
 
 // SetSpace tells every coordinator how much room the store has.
 func (g *Group) SetSpace(level fsm.SpaceLevel) {
-	for _, c := range g.all {
+	for _, c := range g.coordinators() {
 		c.SetSpace(level)
 	}
 }
 
 func (g *Group) find(tc uint64) (*Coordinator, error) {
-	if tc >= uint64(len(g.all)) {
-		return nil, fmt.Errorf("%w: there are %d, numbered from 0, and no %d", txn.ErrCoordinatorNotFound, len(g.all), tc)
+	all := g.coordinators()
+	if tc >= uint64(len(all)) {
+		return nil, fmt.Errorf("%w: there are %d, numbered from 0, and no %d", txn.ErrCoordinatorNotFound, len(all), tc)
 	}
-	return g.all[tc], nil
+	return all[tc], nil
 }
 
 // Expected reports whether this process leads coordinator tc or is to: another one is asked in vain.
@@ -170,7 +199,7 @@ func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error
 // answer makes it fail: half a list would be read as a whole one.
 func (g *Group) List(ctx context.Context, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
 	var all []fsm.Description
-	for _, c := range g.all {
+	for _, c := range g.coordinators() {
 		answer, err := c.ask(ctx, &fsm.List{Filter: filter, Limit: limit})
 		if err != nil {
 			return nil, fmt.Errorf("list transactions of coordinator %d: %w", c.tc, err)

@@ -67,3 +67,40 @@ func readNumber(ctx context.Context, kv clientv3.KV, key string) (uint64, error)
 	}
 	return number, nil
 }
+
+// NotMoreError says that there are as many coordinators already: their number never shrinks.
+type NotMoreError struct{ Stored, Wanted uint64 }
+
+func (e *NotMoreError) Error() string {
+	return fmt.Sprintf("there are %d coordinators, want more than that instead of %d", e.Stored, e.Wanted)
+}
+
+// CountCoordinators reads the number of coordinators linearizably.
+func CountCoordinators(ctx context.Context, kv clientv3.KV, space keyspace.Space) (uint64, error) {
+	return readNumber(ctx, kv, space.Coordinators())
+}
+
+// GrowCoordinators makes the store have count coordinators. Errors: *NotMoreError; any other leaves open whether it does.
+func GrowCoordinators(ctx context.Context, kv clientv3.KV, space keyspace.Space, count uint64) error {
+	key := space.Coordinators()
+	for {
+		stored, err := readNumber(ctx, kv, key)
+		if err != nil {
+			return err
+		}
+		if count <= stored {
+			return &NotMoreError{Stored: stored, Wanted: count}
+		}
+		grown, err := kv.Txn(ctx).
+			If(clientv3.Compare(clientv3.Value(key), "=", strconv.FormatUint(stored, 10))).
+			Then(clientv3.OpPut(key, strconv.FormatUint(count, 10))).
+			Else(clientv3.OpGet(key, clientv3.WithKeysOnly())).
+			Commit()
+		if err != nil {
+			return fmt.Errorf("store the number of coordinators: %w", err)
+		}
+		if grown.Succeeded {
+			return nil
+		}
+	}
+}

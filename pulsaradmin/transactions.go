@@ -23,6 +23,9 @@ type Transactions interface {
 	Slow(ctx context.Context, timeout time.Duration, tc *uint64) ([]Transaction, error)
 	// Abort ends a transaction; it returns when it has ended. Errors: *txn.StatusError, *txn.NotFoundError.
 	Abort(ctx context.Context, id txn.ID, caller cnx.Caller) error
+	// Grow makes as many coordinators as there are to be. Errors: txn.ErrNotAllowed if there are as many already,
+	// txn.ErrNotReady if it is not known whether there are.
+	Grow(ctx context.Context, count uint64) error
 }
 
 // Coordinator is the state of one coordinator.
@@ -255,16 +258,20 @@ func (h *handler) abortTransaction(c *call) (any, error) {
 	return nil, h.Transactions.Abort(ctx, id, c.caller)
 }
 
-// scaleCoordinators answers as Pulsar does for a number that is no more than there are; more cannot be had: the number belongs
-// to the store and is chosen when it is made.
+// mostCoordinators is the largest initialNumTransactionCoordinators.
+const mostCoordinators = 4096
+
+// scaleCoordinators makes more coordinators. Their number never shrinks.
 func (h *handler) scaleCoordinators(c *call) (any, error) {
 	var wanted uint64
 	if err := c.need(&wanted); err != nil {
 		return nil, err
 	}
-	count := h.Transactions.Count()
-	if wanted <= count {
+	if count := h.Transactions.Count(); wanted <= count {
 		return nil, &refusal{http.StatusNotAcceptable, fmt.Sprintf("Number of transaction coordinators should be more than the current number of transaction coordinator %d", count)}
 	}
-	return nil, &refusal{http.StatusNotImplemented, fmt.Sprintf("The store was made with %d transaction coordinators and keeps that number", count)}
+	if wanted > mostCoordinators {
+		return nil, &refusal{http.StatusNotAcceptable, fmt.Sprintf("%d transaction coordinators: at most %d", wanted, mostCoordinators)}
+	}
+	return nil, h.Transactions.Grow(c.Context(), wanted)
 }

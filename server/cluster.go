@@ -37,12 +37,9 @@ func (s *Server) joinCluster(ctx, _ context.Context) error {
 }
 
 // placement tells who is to lead coordinators.
-type placement struct {
-	*cluster.Cluster
-	count func() uint64
-}
+type placement struct{ *cluster.Cluster }
 
-func (p placement) Place(tc uint64) string { return p.PlaceCoordinator(tc, p.count()).ID }
+func (p placement) Place(tc uint64) string { return p.PlaceCoordinator(tc).ID }
 
 // owner is the address of the instance that serves a topic. Errors: txn.ErrNotReady.
 func (s *Server) owner(ctx context.Context, name topicname.Name) (lookup.Address, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,4 +136,54 @@ func dialPlain(ctx context.Context, t *testing.T, s *Server) *wireclient.Conn {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// The number of coordinators grows while everybody goes on, and every instance follows.
+func TestCoordinatorsGrow(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, 2)
+	first, second := start(t, load(t, set...)), start(t, load(t, set...))
+	evenly(t, 2, first, second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, err := wireclient.DialTC(ctx, first.ServiceURL(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, one := range []struct {
+		body string
+		want int
+	}{{"2", 406}, {"0", 406}, {"5000", 406}, {`"x"`, 400}, {"", 400}, {"6", 204}, {"5", 406}} {
+		if got := grow(t, first, one.body); got != one.want {
+			t.Errorf("replicas %q: %d, want %d", one.body, got, one.want)
+		}
+	}
+	if got := grow(t, second, "6"); got != 406 {
+		t.Errorf("replicas 6 again: %d, want 406", got)
+	}
+	evenly(t, 6, first, second)
+	for tc := range uint64(6) {
+		client, err := wireclient.DialTC(ctx, second.ServiceURL(), tc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Begin(ctx, tc, 60_000, ""); err != nil {
+			t.Errorf("coordinator %d: %v", tc, err)
+		}
+		_ = client.Close()
+	}
+	if third := start(t, load(t, set...)); third.group.Count() != 6 {
+		t.Errorf("a new instance knows %d coordinators", third.group.Count())
+	}
+}
+
+func grow(t *testing.T, s *Server, body string) (status int) {
+	t.Helper()
+	response, err := http.Post(s.WebURL()+"/admin/v3/transactions/transactionCoordinator/replicas", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
 }

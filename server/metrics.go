@@ -2,8 +2,10 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,6 +48,8 @@ type metrics struct {
 	commands   *prometheus.CounterVec
 	failed     *prometheus.CounterVec
 	badInput   *prometheus.CounterVec
+
+	coordinators atomic.Pointer[[]coordinatorMetrics]
 }
 
 func newMetrics(cluster string) *metrics {
@@ -112,31 +116,48 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
 }
 
-// coordinatorEvents feeds the coordinators' events to the metrics.
-func (m *metrics) coordinatorEvents(count uint64) coordinator.Events {
-	labels := make([]string, count)
-	hot := make([]hotMetrics, count)
-	for tc := range labels {
-		labels[tc] = strconv.Itoa(tc)
-		hot[tc] = m.hot(labels[tc])
-		m.clock.WithLabelValues(labels[tc]).Set(0)
+// grow makes the metrics of so many coordinators. It is called by one goroutine at a time.
+func (m *metrics) grow(count uint64) {
+	var all []coordinatorMetrics
+	if known := m.coordinators.Load(); known != nil {
+		all = *known
 	}
+	all = slices.Clone(all)
+	for tc := uint64(len(all)); tc < count; tc++ {
+		label := strconv.FormatUint(tc, 10)
+		all = append(all, coordinatorMetrics{label, m.hot(label)})
+		m.clock.WithLabelValues(label).Set(0)
+	}
+	m.coordinators.Store(&all)
+}
+
+// coordinatorMetrics are what events of one coordinator need.
+type coordinatorMetrics struct {
+	label string
+	hot   hotMetrics
+}
+
+// coordinatorEvents feeds the coordinators' events to the metrics. grow comes first.
+func (m *metrics) coordinatorEvents() coordinator.Events {
+	label := func(tc uint64) string { return (*m.coordinators.Load())[tc].label }
+	hot := func(tc uint64) *hotMetrics { return &(*m.coordinators.Load())[tc].hot }
 	return coordinator.Events{
-		TermBegan:   func(tc uint64, _ int64, _, _ int, _ time.Duration) { m.terms.WithLabelValues(labels[tc]).Inc() },
-		LoadFailed:  func(tc uint64, _ error) { m.loadFails.WithLabelValues(labels[tc]).Inc() },
-		ClockBehind: func(tc uint64, by time.Duration) { m.clock.WithLabelValues(labels[tc]).Set(by.Seconds()) },
-		Created:     func(tc uint64) { hot[tc].created.Inc() },
-		Ended:       func(tc uint64, action txn.Action, _ bool, open time.Duration) { hot[tc].ended(action, open) },
-		Expired:     func(tc uint64, _ txn.ID) { m.timedOut.WithLabelValues(labels[tc]).Inc() },
-		Contrary:    func(tc uint64, _ txn.ID, _ txn.Action) { m.contrary.WithLabelValues(labels[tc]).Inc() },
-		Resolved:    func(tc uint64, _ txn.ID, _ txn.Participant, _ string) { m.resolved.WithLabelValues(labels[tc]).Inc() },
+		TermBegan:   func(tc uint64, _ int64, _, _ int, _ time.Duration) { m.terms.WithLabelValues(label(tc)).Inc() },
+		LoadFailed:  func(tc uint64, _ error) { m.loadFails.WithLabelValues(label(tc)).Inc() },
+		ClockBehind: func(tc uint64, by time.Duration) { m.clock.WithLabelValues(label(tc)).Set(by.Seconds()) },
+		Created:     func(tc uint64) { hot(tc).created.Inc() },
+		Ended:       func(tc uint64, action txn.Action, _ bool, open time.Duration) { hot(tc).ended(action, open) },
+		Expired:     func(tc uint64, _ txn.ID) { m.timedOut.WithLabelValues(label(tc)).Inc() },
+		Contrary:    func(tc uint64, _ txn.ID, _ txn.Action) { m.contrary.WithLabelValues(label(tc)).Inc() },
+		Resolved:    func(tc uint64, _ txn.ID, _ txn.Participant, _ string) { m.resolved.WithLabelValues(label(tc)).Inc() },
 		Appended: func(tc uint64, changes, _ int, took time.Duration) {
-			hot[tc].appended.Add(float64(changes))
-			hot[tc].batch.Observe(float64(changes))
-			hot[tc].appendTime.Observe(took.Seconds())
+			of := hot(tc)
+			of.appended.Add(float64(changes))
+			of.batch.Observe(float64(changes))
+			of.appendTime.Observe(took.Seconds())
 		},
-		DriveFailed:     func(tc uint64, _ txn.ID, _ txn.Participant, _ error) { m.driveFails.WithLabelValues(labels[tc]).Inc() },
-		RequestRejected: func(tc uint64, _ error) { m.rejected.WithLabelValues(labels[tc]).Inc() },
+		DriveFailed:     func(tc uint64, _ txn.ID, _ txn.Participant, _ error) { m.driveFails.WithLabelValues(label(tc)).Inc() },
+		RequestRejected: func(tc uint64, _ error) { m.rejected.WithLabelValues(label(tc)).Inc() },
 	}
 }
 

@@ -31,7 +31,7 @@ func (s *Server) paths(own http.Handler) http.Handler {
 // administration joins what Pulsar's admin REST is about.
 func (s *Server) administration() pulsaradmin.Options {
 	options := pulsaradmin.Options{
-		Resources: s.resources, Topics: &administeredTopics{s.topics, s.namedTopics(), s.nonPersistent}, Schemas: s.schemas, Transactions: administered{s.group}, Broker: s.broker(),
+		Resources: s.resources, Topics: &administeredTopics{s.topics, s.namedTopics(), s.nonPersistent}, Schemas: s.schemas, Transactions: administered{s.group, s}, Broker: s.broker(),
 		BrokerPolicies: s.brokerDefaults(), Rights: s.authorization, Log: s.options.Log,
 	}
 	if s.authentication != nil {
@@ -126,7 +126,10 @@ func (t *administeredTopics) DeleteTopic(ctx context.Context, name topicname.Nam
 }
 
 // administered shows a coordinator.Group to Pulsar's admin REST.
-type administered struct{ *coordinator.Group }
+type administered struct {
+	*coordinator.Group
+	server *Server
+}
 
 func (a administered) Coordinators() []pulsaradmin.Coordinator {
 	var all []pulsaradmin.Coordinator

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -37,14 +38,18 @@ import (
 
 // Server is a running pulsar-tc.
 type Server struct {
-	options   Options
-	store     *etcdstore.Store
-	limits    limits
-	kv        clientv3.KV
-	cluster   *cluster.Cluster
-	leader    *etcdleader.Leader
-	group     *coordinator.Group
-	resources *resources.Resources
+	options Options
+	store   *etcdstore.Store
+	limits  limits
+	kv      clientv3.KV
+	cluster *cluster.Cluster
+	leader  *etcdleader.Leader
+	group   *coordinator.Group
+	// newCoordinator makes one of the group.
+	newCoordinator func(tc uint64) *coordinator.Coordinator
+	count          atomic.Uint64 // of coordinators
+	growing        sync.Mutex    // held by who changes count
+	resources      *resources.Resources
 	// brokerPolicies hold where neither a topic nor its namespace says otherwise.
 	brokerPolicies topic.Policies
 	topics         *topic.Topics
@@ -130,7 +135,7 @@ func (s *Server) openResources(ctx, _ context.Context) error {
 func (s *Server) startTopics(_, run context.Context) error {
 	log, space := s.options.Log, s.options.space()
 	leadership := s.options.leadership()
-	leadership.Instance, leadership.Placement = s.cluster.Self().ID, placement{s.cluster, s.coordinatorCount}
+	leadership.Instance, leadership.Placement = s.cluster.Self().ID, placement{s.cluster}
 	leader, err := etcdleader.New(storeClient{s.store.Client(), s.kv}, space, leadership, log)
 	if err != nil {
 		return err
@@ -150,7 +155,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
 	s.nonPersistent = nonpersistent.New(s.nonPersistentOptions())
-	s.terminated = terminatedtopic.New(registrar, s.options.terminated(s.coordinatorCount(), s.limits))
+	s.terminated = terminatedtopic.New(registrar, s.options.terminated(s.limits))
 	s.onClose(func(context.Context) error { s.terminated.Close(); return nil })
 	s.onClose(s.closeConnections)
 
@@ -158,31 +163,25 @@ func (s *Server) startTopics(_, run context.Context) error {
 	registrar.Group = s.group
 	s.group.Start(run)
 	s.onClose(func(context.Context) error { s.group.Close(); return nil })
+	if s.options.Config.TransactionCoordinatorEnabled {
+		s.growTo(s.store.Coordinators())
+		s.tasks.Go(func() { s.followCount(run) })
+	}
 	s.tasks.Go(func() { s.watchSpace(run) })
 	return nil
 }
 
-// coordinatorCount is the number of coordinators of the store, or 0 where transactions are off.
-func (s *Server) coordinatorCount() uint64 {
-	if !s.options.Config.TransactionCoordinatorEnabled {
-		return 0
-	}
-	return s.store.Coordinators()
-}
-
 // newGroup makes every coordinator.
 func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coordinator.Group {
-	count := s.coordinatorCount()
 	s.metrics = newMetrics(s.options.Config.ClusterName)
-	events := logged(s.metrics.coordinatorEvents(count), s.options.Log)
+	events := logged(s.metrics.coordinatorEvents(), s.options.Log)
 	events.OutcomesChanged = s.terminated.Changed
 	options := s.options.coordinator(events, s.limits)
 	participants, openLog := embedded.New(s.topics), s.openLog(space)
-	all := make([]*coordinator.Coordinator, count)
-	for tc := range count {
-		all[tc] = coordinator.New(tc, options, terms{leader}, openLog, participants, s.options.Log)
+	s.newCoordinator = func(tc uint64) *coordinator.Coordinator {
+		return coordinator.New(tc, options, terms{leader}, openLog, participants, s.options.Log)
 	}
-	group := coordinator.NewGroup(all, options)
+	group := coordinator.NewGroup(nil, options)
 	s.metrics.watch(s.options.Config.ClusterName, group.Statuses)
 	s.metrics.watchTopics(s.options.Config, s.topics.Stats)
 	return group

@@ -75,8 +75,8 @@ func (s *Server) nonPersistentOptions() nonpersistent.Options {
 // maxTerminatedBytes bounds one message of a topic of outcomes: more than transactionMetaPersistCount outcomes take by default.
 const maxTerminatedBytes = 256 << 10
 
-func (o *Options) terminated(coordinators uint64, l limits) terminatedtopic.Options {
+func (o *Options) terminated(l limits) terminatedtopic.Options {
 	return terminatedtopic.Options{
-		Coordinators: coordinators, MaxValueBytes: min(maxTerminatedBytes, l.messageSize-2<<10),
+		MaxValueBytes: min(maxTerminatedBytes, l.messageSize-2<<10),
 	}
 }

@@ -100,7 +100,7 @@ func TestCursor(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if n := len(b.topics.all[0].subscriptions); n != 0 {
+	if n := len((*b.topics.all.Load())[0].subscriptions); n != 0 {
 		t.Errorf("%d subscriptions after UNSUBSCRIBE", n)
 	}
 	c.Close()

@@ -3,9 +3,11 @@ package terminatedtopic
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
@@ -28,14 +30,19 @@ type Outcomes interface {
 
 // Topics are the topics of all coordinators. Close must be called.
 type Topics struct {
-	all    []*topic // by coordinator
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+	outcomes Outcomes
+	options  Options
+	ctx      context.Context
+	cancel   context.CancelFunc
+	tasks    sync.WaitGroup
+
+	growing sync.Mutex               // held by who replaces all
+	all     atomic.Pointer[[]*topic] // by coordinator; never nil
 }
 
 // Options say how the topics are served.
 type Options struct {
-	// Coordinators is how many there are.
+	// Coordinators is how many there are at first.
 	Coordinators uint64
 	// MaxValueBytes bounds the value of one message (P-21).
 	MaxValueBytes int
@@ -43,25 +50,37 @@ type Options struct {
 
 // New returns the topics of outcomes, which is asked from the first Subscribe on.
 func New(outcomes Outcomes, options Options) *Topics {
-	ctx, cancel := context.WithCancel(context.Background())
-	ts := &Topics{cancel: cancel, all: make([]*topic, options.Coordinators)}
-	for tc := range ts.all {
-		ts.all[tc] = newTopic(ctx, &ts.tasks, outcomes, uint64(tc), options.MaxValueBytes)
-	}
+	ts := &Topics{outcomes: outcomes, options: options}
+	ts.ctx, ts.cancel = context.WithCancel(context.Background())
+	ts.all.Store(&[]*topic{})
+	ts.Grow(options.Coordinators)
 	return ts
+}
+
+// Grow makes the topics of so many coordinators. It comes before their first change.
+func (ts *Topics) Grow(coordinators uint64) {
+	ts.growing.Lock()
+	defer ts.growing.Unlock()
+	all := slices.Clone(*ts.all.Load())
+	for tc := uint64(len(all)); tc < coordinators; tc++ {
+		all = append(all, newTopic(ts.ctx, &ts.tasks, ts.outcomes, tc, ts.options.MaxValueBytes))
+	}
+	ts.all.Store(&all)
 }
 
 // Close disconnects everybody and returns when nothing runs any more.
 func (ts *Topics) Close() {
 	ts.cancel()
-	for _, t := range ts.all {
+	for _, t := range *ts.all.Load() {
 		t.close()
 	}
 	ts.tasks.Wait()
 }
 
 // Changed takes a change of a coordinator's outcomes. It does not block.
-func (ts *Topics) Changed(tc uint64, change coordinator.OutcomeChange) { ts.all[tc].changed(change) }
+func (ts *Topics) Changed(tc uint64, change coordinator.OutcomeChange) {
+	(*ts.all.Load())[tc].changed(change)
+}
 
 const prefix = "__terminated_txn_state_"
 
@@ -121,8 +140,9 @@ func (ts *Topics) find(name topicname.Name, caller cnx.Caller) (*topic, error) {
 		return nil, errNotAuthorized
 	}
 	tc, is := number(name)
-	if !is || tc >= uint64(len(ts.all)) {
+	all := *ts.all.Load()
+	if !is || tc >= uint64(len(all)) {
 		return nil, errNotFound
 	}
-	return ts.all[tc], nil
+	return all[tc], nil
 }

@@ -87,7 +87,7 @@ func TestBusyNameIsGivenOnce(t *testing.T) {
 	if n := p.count(); n != 2 {
 		t.Errorf("%d messages of 2 names", n)
 	}
-	if n := len(b.topics.all[0].reading.view.order); n > 100 {
+	if n := len((*b.topics.all.Load())[0].reading.view.order); n > 100 {
 		t.Errorf("%d steps for 2 names", n)
 	}
 }
@@ -100,11 +100,11 @@ func TestNothingIsHeldWithoutReaders(t *testing.T) {
 		b.end(key("", fmt.Sprint(i)))
 	}
 	c := b.subscribe(t, reader(0), newPeer(t))
-	if b.topics.all[0].reading == nil {
+	if (*b.topics.all.Load())[0].reading == nil {
 		t.Fatal("nothing is held with a reader")
 	}
 	c.Close()
-	if topic := b.topics.all[0]; topic.reading != nil || len(topic.subscriptions) != 0 {
+	if topic := (*b.topics.all.Load())[0]; topic.reading != nil || len(topic.subscriptions) != 0 {
 		t.Error("names are held without readers")
 	}
 }
@@ -194,7 +194,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 		b.end(k)
 		b.forget(k, 0)
 	}
-	topic := b.topics.all[0]
+	topic := (*b.topics.all.Load())[0]
 	if n := len(topic.empty.order); n > 2*maxTombstones {
 		t.Errorf("%d tombstones", n)
 	}
