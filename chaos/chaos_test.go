@@ -2,9 +2,7 @@ package chaos
 
 import (
 	"flag"
-	"math/rand/v2"
 	"os"
-	"regexp"
 	"testing"
 	"time"
 
@@ -15,7 +13,7 @@ import (
 
 var (
 	serverFlag    = flag.String("server", "", "binary to run; built if empty")
-	timeFlag      = flag.Duration("time", 20*time.Second, "how long things go wrong")
+	timeFlag      = flag.Duration("time", 10*time.Second, "how long things go wrong")
 	seedFlag      = flag.Uint64("seed", 0, "of the faults; 0 takes one by chance")
 	instancesFlag = flag.Int("instances", 3, "how many there are")
 	faultsFlag    = flag.String("faults", "", "regular expression of the names of the faults; empty: all")
@@ -33,29 +31,26 @@ func TestMain(m *testing.M) {
 // requestTime bounds one request of a client: longer than a failover.
 const requestTime = 10 * time.Second
 
-// Several instances on an etcd cluster keep every promise under every fault of processes and links.
-func TestNemesis(t *testing.T) {
-	only, err := regexp.Compile(*faultsFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed %d", seed)
-	c := newCluster(t, *instancesFlag)
-	load := workload.New(t, workload.Options{
+// newLoad prepares clients for the cluster.
+func (c *cluster) newLoad() *workload.Load {
+	c.t.Helper()
+	return workload.New(c.t, workload.Options{
 		Addrs: c.addrs(), WebURLs: c.webURLs(), Coordinators: coordinators, Disturbed: true, RequestTime: requestTime,
 	})
+}
+
+// Several instances on an etcd cluster keep every promise under every fault of processes and links.
+func TestNemesis(t *testing.T) {
+	c := newCluster(t, *instancesFlag)
+	load := c.newLoad()
 	load.Start()
 	load.StartBesides()
 	load.StartPlain()
 	load.StartProbes()
-	n := &nemesis{cluster: c, load: load, random: rand.New(rand.NewPCG(seed, 0)), only: only,
-		coordinators: map[string][]time.Duration{}, all: map[string][]time.Duration{}}
+	n := newNemesis(c, load)
 	load.Pause(2 * time.Second)
-	n.torment(t.Context(), time.Now().Add(*timeFlag))
+	until := time.Now().Add(*timeFlag)
+	n.torment(t.Context(), func() bool { return time.Now().After(until) })
 	n.report()
 	load.Pause(2 * time.Second)
 	load.Stop()

@@ -34,9 +34,27 @@ type nemesis struct {
 	coordinators, all map[string][]time.Duration
 }
 
-// torment goes on until the time is over.
-func (n *nemesis) torment(ctx context.Context, until time.Time) {
-	for number := 1; time.Now().Before(until) && ctx.Err() == nil && !n.t.Failed(); number++ {
+// newNemesis takes the seed from -seed.
+func newNemesis(c *cluster, load *workload.Load) *nemesis {
+	c.t.Helper()
+	only, err := regexp.Compile(*faultsFlag)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	c.t.Logf("-seed %d", seed)
+	return &nemesis{
+		cluster: c, load: load, random: rand.New(rand.NewPCG(seed, 0)), only: only,
+		coordinators: map[string][]time.Duration{}, all: map[string][]time.Duration{},
+	}
+}
+
+// torment goes on until it is over, which it asks between two faults.
+func (n *nemesis) torment(ctx context.Context, over func() bool) {
+	for number := 1; !over() && ctx.Err() == nil && !n.t.Failed(); number++ {
 		first := n.next()
 		if first.alone || n.random.IntN(100) >= twoFaults {
 			n.strike(ctx, number, first)

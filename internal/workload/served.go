@@ -32,13 +32,14 @@ func coordinator(tc uint64) string { return fmt.Sprintf("coordinator %d", tc) }
 // Now is the time of the load, for AwaitServed.
 func (l *Load) Now() time.Duration { return l.history.Now() }
 
-// unserved returns the coordinators, and the topics if they matter, that have not served anybody who asked after a time.
+// unserved returns the coordinators, and if they matter the topics that clients work on, that have not served anybody who asked
+// after a time.
 func (l *Load) unserved(since time.Duration, topics bool) []string {
 	var all []string
 	for tc := range l.options.Coordinators {
 		all = append(all, coordinator(tc))
 	}
-	if topics {
+	if topics && l.resender != nil {
 		all = append(all, l.topics()...)
 	}
 	l.mu.Lock()
@@ -54,7 +55,7 @@ func (l *Load) AwaitCoordinators(ctx context.Context, since time.Duration) error
 	return l.await(ctx, since, false)
 }
 
-// AwaitServed is AwaitCoordinators for topics as well. It needs Start and StartBesides, too.
+// AwaitServed is AwaitCoordinators for topics as well, if Start and StartBesides were called.
 func (l *Load) AwaitServed(ctx context.Context, since time.Duration) error {
 	return l.await(ctx, since, true)
 }
