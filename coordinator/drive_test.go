@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,5 +220,30 @@ func TestDeadline(t *testing.T) {
 		}
 		r.askEnd(id, txn.Commit).wantStatus("END COMMIT", txn.Aborted)
 		r.askEnd(id, txn.Abort).want("END ABORT", nil)
+	})
+}
+
+// TestDeadlineFollowsTheClock: a clock that was slow is set right, and the deadline that passed meanwhile does not wait for a timer
+// that was started before.
+func TestDeadlineFollowsTheClock(t *testing.T) {
+	var slow atomic.Bool
+	slow.Store(true)
+	configure := func(r *rig) {
+		r.opts.Now = func() time.Time {
+			if slow.Load() {
+				return time.Now().Add(-time.Hour)
+			}
+			return time.Now()
+		}
+	}
+	inBubble(t, configure, func(t *testing.T, r *rig) {
+		r.open(30*time.Minute, "a")
+		time.Sleep(time.Minute)
+		slow.Store(false)
+		time.Sleep(1100 * time.Millisecond)
+		synctest.Wait()
+		if calls := r.participants.of("a"); len(calls) != 1 || calls[0].action != txn.Abort {
+			t.Errorf("calls: %v", calls)
+		}
 	})
 }

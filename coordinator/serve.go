@@ -139,12 +139,17 @@ func (s *session) await(ctx context.Context) error {
 	return nil
 }
 
-// next is the time until a deadline or an expiry pass is due; 0 or less: now.
+// longestNap is how long a session that waits for a deadline goes without a look at the clock: a timer does not follow a clock
+// that is set.
+const longestNap = time.Second
+
+// next is the time until a deadline or an expiry pass is due, or the clock is to be looked at; 0 or less: now.
 func (s *session) next() time.Duration {
 	now := s.c.now()
 	next := s.expire.Sub(now)
-	if millis := s.machine.NextDeadline() - now.UnixMilli(); millis < next.Milliseconds() {
-		next = time.Duration(millis) * time.Millisecond
+	if deadline := s.machine.NextDeadline(); deadline < math.MaxInt64 {
+		millis := min(deadline-now.UnixMilli(), longestNap.Milliseconds())
+		next = min(next, time.Duration(millis)*time.Millisecond)
 	}
 	return next
 }
