@@ -5,12 +5,12 @@ import "github.com/pulsar-tc/pulsar-tc/txn"
 // EntryOverhead is what one log entry costs the store besides its value, in bytes: its key, and its place in etcd's index.
 const EntryOverhead = 256
 
-// Slack is the size of a log that is never cleaned, in bytes.
+// Slack is the size of a log that is usually not worth cleaning, in bytes.
 const Slack = 1 << 20
 
-// Due reports whether less than half of a log is live. cost counts EntryOverhead for each entry. Cleaning a whole log then
+// Due reports whether less than half of a log is live, slack bytes not counted. cost counts EntryOverhead for each entry. Cleaning a whole log then
 // writes no more than it frees, whatever the mix of short and long transactions.
-func Due(cost, live int64) bool { return cost > 2*live+Slack }
+func Due(cost, live, slack int64) bool { return cost > 2*live+slack }
 
 // State is what the state machine knows of the transactions in a prefix.
 type State interface {

@@ -79,17 +79,18 @@ func TestCarry(t *testing.T) {
 
 func TestDue(t *testing.T) {
 	for _, c := range []struct {
-		cost, live int64
-		want       bool
+		cost, live, slack int64
+		want              bool
 	}{
-		{0, 0, false},
-		{cleaning.Slack, 0, false},
-		{cleaning.Slack + 1, 0, true},
-		{2<<30 + cleaning.Slack, 1 << 30, false},
-		{2<<30 + cleaning.Slack + 1, 1 << 30, true},
-		{1 << 30, 1 << 30, false},
+		{0, 0, cleaning.Slack, false},
+		{cleaning.Slack, 0, cleaning.Slack, false},
+		{cleaning.Slack + 1, 0, cleaning.Slack, true},
+		{2<<30 + cleaning.Slack, 1 << 30, cleaning.Slack, false},
+		{2<<30 + cleaning.Slack + 1, 1 << 30, cleaning.Slack, true},
+		{1 << 30, 1 << 30, 0, false},
+		{1<<31 + 1, 1 << 30, 0, true},
 	} {
-		if got := cleaning.Due(c.cost, c.live); got != c.want {
+		if got := cleaning.Due(c.cost, c.live, c.slack); got != c.want {
 			t.Errorf("Due(%d, %d) = %t, want %t", c.cost, c.live, got, c.want)
 		}
 	}

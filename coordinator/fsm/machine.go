@@ -23,7 +23,9 @@ type Options struct {
 	MaxParticipantBytes int
 	// MaxSnapshotBytes bounds the snapshot of one transaction, which must fit one etcd request.
 	MaxSnapshotBytes int
-	Preserver        preserver.Options
+	// LogSlack is how much more the log may take than twice what of it is live, in bytes. 0: cleaning.Slack.
+	LogSlack  int64
+	Preserver preserver.Options
 }
 
 const (
@@ -71,6 +73,9 @@ type Machine struct {
 
 // New returns an empty machine.
 func New(opts Options) *Machine {
+	if opts.LogSlack == 0 {
+		opts.LogSlack = cleaning.Slack
+	}
 	return &Machine{
 		opts:     opts,
 		live:     map[uint64]*transaction{},
@@ -118,7 +123,7 @@ func (m *Machine) Take() *Ready {
 	if m.space != SpaceRefuseEnd {
 		m.outcomes.TakeForgotten(m.forgetOutcomes)
 	}
-	if !m.cleaning && m.space != SpaceRefuseEnd && cleaning.Due(m.logCost, m.liveCost+m.outcomes.Bytes()) {
+	if !m.cleaning && m.space != SpaceRefuseEnd && cleaning.Due(m.logCost, m.liveCost+m.outcomes.Bytes(), m.opts.LogSlack) {
 		m.cleaning = true
 		m.ready.Clean = true
 	}
