@@ -168,7 +168,7 @@ func (c *client) openTxn(s step) {
 	if s.named {
 		name = c.name
 	}
-	op := history.Open{Span: c.span(), TTL: w.mix.ttl, Kept: keptFor}
+	op := history.Open{Span: c.span(), TTL: w.mix.ttl, Kept: w.mix.kept}
 	value, err := l.call(label, true, func(done func(any, error)) {
 		l.process.group.NewTxn(l.ctx, tc, txn.Owner{}, uint64(w.mix.ttl.Milliseconds()), name, s.named, func(id txn.ID, err error) {
 			w.oracle.answeredNew(l.process, id, err)
@@ -193,8 +193,12 @@ func (c *client) add(id txn.ID, topic string) {
 	participant := txn.Participant{Topic: topic}
 	use := history.Use{Span: c.span(), ID: id, Name: "ADD", Participant: participant.String()}
 	_, err := l.call(label, true, func(done func(any, error)) {
+		question := w.oracle.asks(l.process, id)
 		l.process.group.AddParticipants(l.ctx, id, fsm.Caller{}, []txn.Participant{participant}, func(err error) {
 			w.oracle.answeredAdd(l.process, id, participant, err)
+			if question.answered(err); err == nil {
+				question.answeredOpen("ADD")
+			}
 			done(nil, err)
 		})
 	})
@@ -214,8 +218,10 @@ func (c *client) end(id txn.ID, action txn.Action, super bool) bool {
 	}
 	op := history.End{Span: c.span(), ID: id, Action: action}
 	_, err := l.call(label, true, func(done func(any, error)) {
+		question := w.oracle.asks(l.process, id)
 		l.process.group.EndTxn(l.ctx, id, fsm.Caller{Super: super}, action, true, func(err error) {
 			w.oracle.answeredEnd(l.process, id, action, err)
+			question.answered(err)
 			done(nil, err)
 		})
 	})
@@ -232,10 +238,14 @@ func (c *client) look(id txn.ID) {
 	}
 	op := history.Look{Span: c.span(), ID: id, Known: true}
 	value, err := l.call(label, false, func(done func(any, error)) {
+		question := c.world.oracle.asks(l.process, id)
 		l.process.tasks.Go(func() {
 			ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)
 			defer cancel()
 			d, err := l.process.group.Describe(ctx, id)
+			if question.answered(err); err == nil && d.Status == txn.Open {
+				question.answeredOpen("Describe")
+			}
 			done(d, err)
 		})
 	})

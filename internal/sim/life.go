@@ -79,7 +79,17 @@ func (p *process) pause(d time.Duration) {
 func (p *process) cutOff(d time.Duration) {
 	p.state.Lock()
 	defer p.state.Unlock()
-	p.cutOffTo = time.Now().Add(d)
+	p.cutOffTo, p.cutOffAt = time.Now().Add(d), p.world.store.Revision()
+}
+
+// memberRevision is what the member at the side of the process knows, if they are cut off from the others; else 0.
+func (p *process) memberRevision() int64 {
+	p.state.Lock()
+	defer p.state.Unlock()
+	if !p.cutOffTo.After(time.Now()) {
+		return 0
+	}
+	return p.cutOffAt
 }
 
 // heal ends what is wrong with the instance.

@@ -16,6 +16,11 @@ type mix struct {
 	idle                                     time.Duration // after which a topic leaves memory
 	exclusive                                bool          // the only instance needs no lease to run out
 	jumps                                    bool          // clocks jump
+	kept                                     time.Duration // for how long an outcome must be known; 0: outcomes are not kept
+	keptCount                                int           // outcomes of one name
+	slack                                    int64         // bytes of a log that are never cleaned
+	page                                     int64         // entries of a log that are read at once; 0: as many as the log likes
+	waits                                    bool          // in the end for the deadlines of transactions
 
 	// The probabilities of faults of one request to the store.
 	store storeFaults
@@ -33,6 +38,7 @@ type storeFaults struct {
 	lost, answerLost float64 // nobody hears anything more
 	late, answerLate float64 // by seconds
 	refused, failed  float64 // an error, not applied or applied
+	failedEarly      float64 // an error, then applied within seconds
 	killedBefore     float64 // the process, as a write is about to be applied
 	killedBehind     float64 // the process, as a write was applied
 }
@@ -81,11 +87,22 @@ func newMix(seed uint64) mix {
 	if r.IntN(4) == 0 {
 		m.maxOps = 24
 	}
+	m.kept, m.keptCount = keptFor, 1000
+	if r.IntN(5) == 0 {
+		m.kept, m.keptCount = 0, 0
+	}
+	if r.IntN(2) == 0 {
+		m.slack = 4<<10 + r.Int64N(4<<10)
+	}
+	if r.IntN(2) == 0 {
+		m.page = 1 + r.Int64N(4)
+	}
+	m.waits = r.IntN(3) == 0
 	if r.IntN(4) == 0 {
 		m.idle = 2 * time.Second
 	}
 	for _, p := range []*float64{
-		&m.store.lost, &m.store.answerLost, &m.store.late, &m.store.answerLate, &m.store.refused, &m.store.failed,
+		&m.store.lost, &m.store.answerLost, &m.store.late, &m.store.answerLate, &m.store.refused, &m.store.failed, &m.store.failedEarly,
 		&m.store.killedBefore, &m.store.killedBehind,
 	} {
 		*p = often(r, 0.02)

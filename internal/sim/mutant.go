@@ -14,13 +14,13 @@ type Mutant struct {
 	Bug string
 
 	// KV stands between a process and the store, for everything but leases and watches.
-	KV func(clientv3.KV) clientv3.KV
+	KV func(*process, clientv3.KV) clientv3.KV
 	// Log is the log of a coordinator in one term.
-	Log func(coordinator.Log) coordinator.Log
+	Log func(p *process, tc uint64, log coordinator.Log) coordinator.Log
 	// Leader decides who leads.
-	Leader func(coordinator.Leader) coordinator.Leader
+	Leader func(*process, coordinator.Leader) coordinator.Leader
 	// Participants ends transactions where they wrote.
-	Participants func(coordinator.Participants) coordinator.Participants
+	Participants func(*process, coordinator.Participants) coordinator.Participants
 	// Coordinator and Topics change options.
 	Coordinator func(*coordinator.Options)
 	Topics      func(*topic.Options)
@@ -39,32 +39,32 @@ func mutantNamed(name string) Mutant {
 	return Mutant{}
 }
 
-func (m *Mutant) kv(kv clientv3.KV) clientv3.KV {
+func (m *Mutant) kv(p *process, kv clientv3.KV) clientv3.KV {
 	if m.KV == nil {
 		return kv
 	}
-	return m.KV(kv)
+	return m.KV(p, kv)
 }
 
-func (m *Mutant) log(log coordinator.Log) coordinator.Log {
+func (m *Mutant) log(p *process, tc uint64, log coordinator.Log) coordinator.Log {
 	if m.Log == nil {
 		return log
 	}
-	return m.Log(log)
+	return m.Log(p, tc, log)
 }
 
-func (m *Mutant) leader(leader coordinator.Leader) coordinator.Leader {
+func (m *Mutant) leader(p *process, leader coordinator.Leader) coordinator.Leader {
 	if m.Leader == nil {
 		return leader
 	}
-	return m.Leader(leader)
+	return m.Leader(p, leader)
 }
 
-func (m *Mutant) participants(participants coordinator.Participants) coordinator.Participants {
+func (m *Mutant) participants(p *process, participants coordinator.Participants) coordinator.Participants {
 	if m.Participants == nil {
 		return participants
 	}
-	return m.Participants(participants)
+	return m.Participants(p, participants)
 }
 
 func (m *Mutant) coordinator(options *coordinator.Options) {

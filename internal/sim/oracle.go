@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdmodel"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -29,6 +30,7 @@ type durable struct {
 	decided      bool
 	action       txn.Action
 	ended        bool // the record that is the outcome exists
+	deadline     time.Time
 }
 
 func newOracle(w *world) *oracle {
@@ -87,7 +89,7 @@ func (o *oracle) record(p *process, tc uint64, r *txn.Record) {
 		if d != nil {
 			o.world.fail("an id is given twice", fmt.Sprintf("%v, by %s", id, p.name))
 		}
-		o.known[id] = &durable{participants: map[txn.Participant]bool{}}
+		o.known[id] = &durable{participants: map[txn.Participant]bool{}, deadline: latestDeadline(r)}
 	case txn.OpAddPartition, txn.OpAddSubscription:
 		if d == nil || d.decided {
 			o.world.fail("a participant is added to a transaction that is not open", fmt.Sprintf("%v, by %s", id, p.name))
@@ -99,6 +101,15 @@ func (o *oracle) record(p *process, tc uint64, r *txn.Record) {
 	case txn.OpUpdate, txn.OpOutcome, txn.OpSnapshot:
 		o.status(p, id, d, r)
 	}
+}
+
+// latestDeadline is that of a NEW by its clock, or by the time that has passed: a clock that is set moves no timer.
+func latestDeadline(r *txn.Record) time.Time {
+	byClock, passed := time.UnixMilli(r.StartTime), time.Now()
+	if passed.After(byClock) {
+		byClock = passed
+	}
+	return byClock.Add(time.Duration(r.TimeoutMillis) * time.Millisecond)
 }
 
 // status takes a record that says how a transaction stands.

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
 	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/topic"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
 )
 
@@ -53,6 +56,7 @@ type process struct {
 	state     sync.Mutex // guards the following
 	pausedTo  time.Time  // it stands still until then
 	cutOffTo  time.Time  // it and the store do not reach each other until then
+	cutOffAt  int64      // revision that the member on its side knows meanwhile
 	isStopped bool       // it is on its way out, or dead
 }
 
@@ -65,7 +69,7 @@ func (i *instance) start() {
 	i.mu.Unlock()
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.client = w.store.Client(p.name, p.gate)
-	kv := w.mutant.kv(p.client)
+	kv := w.mutant.kv(p, pages{p.client, w.mix.page})
 	leader, err := etcdleader.New(leaderClient{p.client, kv}, w.space, etcdleader.Options{Lease: lease, Exclusive: w.mix.exclusive}, zerolog.Nop())
 	if err != nil {
 		panic(err) // the options are ours
@@ -113,14 +117,16 @@ func (p *process) newGroup(kv clientv3.KV) *coordinator.Group {
 	options.Machine = fsm.Options{
 		MaxTTLMillis: 604_800_000, MaxActive: 1000, MaxParticipants: 100, MaxParticipantBytes: 1 << 18, MaxSnapshotBytes: 1 << 20,
 		Preserver: preserver.Options{
-			Count: 1000, UnnamedCount: 10_000, Retention: keptFor.Milliseconds(), MinTime: 120_000, Max: 1_000_000, NamesPerOwner: 1000,
+			Count: w.mix.keptCount, UnnamedCount: 10 * w.mix.keptCount, Retention: keptFor.Milliseconds(), MinTime: 120_000, Max: 1_000_000, NamesPerOwner: 1000,
 		},
 	}
+	options.Machine.LogSlack = w.mix.slack
+	options.Events.LoadFailed = p.loadFailed
 	w.mutant.coordinator(&options)
 	openLog := func(tc uint64, term coordinator.Term) coordinator.Log {
-		return w.mutant.log(etcdlog.New(kv, w.space, tc, term.Number(), etcdlog.Options{MaxOps: w.mix.maxOps}))
+		return w.mutant.log(p, tc, etcdlog.New(kv, w.space, tc, term.Number(), etcdlog.Options{MaxOps: w.mix.maxOps}))
 	}
-	leader, ends := w.mutant.leader(terms{p.leader}), w.mutant.participants(participants{p})
+	leader, ends := w.mutant.leader(p, terms{p.leader}), w.mutant.participants(p, participants{p})
 	all := make([]*coordinator.Coordinator, w.mix.coordinators)
 	for tc := range all {
 		all[tc] = coordinator.New(uint64(tc), options, leader, openLog, ends, zerolog.Nop())
@@ -135,6 +141,14 @@ func (p *process) topicOptions(kv clientv3.KV) topic.Options {
 	}
 	p.world.mutant.topics(&options)
 	return options
+}
+
+// loadFailed holds that nothing stored is ever reported as corrupt: an operator would have to see to it.
+func (p *process) loadFailed(tc uint64, err error) {
+	var corrupt *txn.CorruptError
+	if errors.As(err, &corrupt) && !p.isDead() {
+		p.world.fail("a log is reported as corrupt", fmt.Sprintf("coordinator %d by %s: %v", tc, p.name, err))
+	}
 }
 
 // now is the clock of the instance.

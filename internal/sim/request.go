@@ -61,6 +61,9 @@ func (t *transit) arrive() {
 		if !w.happens("applied behind the death", t.label, 0.5) {
 			return
 		}
+	case t.request.Stale():
+		t.askMember()
+		return
 	case t.until().After(time.Now()): // cut off
 		w.at(t.until(), t.label+" at last", t.arrive)
 		return
@@ -71,8 +74,13 @@ func (t *transit) arrive() {
 		t.reply(t.failure())
 		return
 	}
-	err := t.request.Apply()
-	w.oracle.applied(t.process, t.request, err)
+	if changes && w.happens("applied behind the error", t.label, faults.failedEarly) {
+		t.reply(t.failure())
+		late := time.Duration(w.chance.below(8000, "applied late by", t.label)) * time.Millisecond
+		w.after(late, t.label+" applied late", func() { _ = t.apply() })
+		return
+	}
+	err := t.apply()
 	switch {
 	case changes && w.happens("killed behind", t.label, faults.killedBehind):
 		t.process.kill()
@@ -82,6 +90,32 @@ func (t *transit) arrive() {
 	default:
 		t.reply(err)
 	}
+}
+
+func (t *transit) apply() error {
+	err := t.request.Apply()
+	t.process.world.oracle.applied(t.process, t.request, err)
+	return err
+}
+
+// askMember asks the member at the side of the process, which answers by itself. If the process is cut off, so is the member;
+// else it may be somewhat behind.
+func (t *transit) askMember() {
+	w, p := t.process.world, t.process
+	revision := w.store.Revision()
+	if at := p.memberRevision(); at > 0 {
+		revision = at
+	} else if w.happens("member behind", t.label, 0.5) {
+		revision = max(1, revision-int64(w.chance.below(50, "revisions behind", t.label)))
+	}
+	err := t.request.ApplyStale(revision)
+	w.after(w.travel("from member", t.label, 0), t.label+" <", func() {
+		if until := p.pausedUntil(); until.After(time.Now()) {
+			w.at(until, t.label+" < at last", func() { t.answer <- err })
+			return
+		}
+		t.answer <- err
+	})
 }
 
 func (t *transit) failure() error {

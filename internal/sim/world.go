@@ -139,6 +139,7 @@ func (w *world) settle() {
 		limit time.Duration
 		rule  string
 	}{
+		{w.awaitDeadlines, 2 * time.Minute, "a transaction is not decided by its deadline"},
 		{w.askOutcomes, 2 * time.Minute, "a transaction has no definite outcome after the faults have ended"},
 		{w.awaitRest, 2 * time.Minute, "a transaction does not end after the faults have ended"},
 		{w.readAll, 10 * time.Minute, "topics cannot be read after the faults have ended"},
