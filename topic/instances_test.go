@@ -9,7 +9,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -79,7 +78,6 @@ func (m *member) notice() {
 type instances struct {
 	a, b    *world
 	of      map[*world]*member
-	keys    keyspace.Space
 	members *roll
 }
 
@@ -400,6 +398,7 @@ func TestIdleTimeMovesAlong(t *testing.T) {
 	pass(30 * time.Minute)
 	in.a.topics.revisit() // it is 80 minutes since it was used here
 	in.a.tickAll()
+	eventually(t, "the topic was looked at", func() bool { return !in.a.topics.Loaded(parse(t, "x")) })
 	if !exists() {
 		t.Fatal("deleted 32 minutes after its last use")
 	}
