@@ -63,6 +63,10 @@ type Config struct {
 	AuthorizationEnabled                bool          `conf:"authorizationEnabled" default:"false" doc:"Enforce permissions; needs authenticationEnabled."`
 	AuthorizationAllowWildcardsMatching bool          `conf:"authorizationAllowWildcardsMatching" default:"false" doc:"A role that is granted something may begin or end with *."`
 	SuperUserRoles                      string        `conf:"superUserRoles" doc:"Roles that may do everything, where permissions are enforced."`
+	BrokerClientAuthenticationPlugin    string        `conf:"brokerClientAuthenticationPlugin" doc:"How this process authenticates to others that share its etcd cluster: AuthenticationToken, AuthenticationTls or AuthenticationBasic, with or without org.apache.pulsar.client.impl.auth before it. Needed where authenticationEnabled is true."`
+	BrokerClientAuthenticationParams    string        `conf:"brokerClientAuthenticationParameters" doc:"Its credentials: token:<token> or file://<path>; tlsCertFile:<path>,tlsKeyFile:<path>; {\"userId\":\"...\",\"password\":\"...\"}."`
+	BrokerClientTLSEnabled              bool          `conf:"brokerClientTlsEnabled" default:"false" doc:"Connect over TLS to others that share the etcd cluster."`
+	BrokerClientTrustCertsFilePath      string        `conf:"brokerClientTrustCertsFilePath" doc:"Authorities that stand behind their certificates, PEM; empty: those of this host."`
 	AuthenticateMetricsEndpoint         bool          `conf:"authenticateMetricsEndpoint" default:"false" doc:"Demand credentials for /metrics, too."`
 
 	// Transactions.

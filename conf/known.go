@@ -27,7 +27,7 @@ func (k *known) harmlessValue(value string) bool {
 const (
 	superseded     = "superseded by brokerServicePortTls and webServicePortTls"
 	pemOnly        = "certificates are read from PEM files: tlsCertificateFilePath, tlsKeyFilePath, tlsTrustCertsFilePath"
-	noBrokers      = "this server connects to no other broker"
+	noBrokers      = "other processes on the same etcd are reached with brokerClientTlsEnabled, brokerClientTrustCertsFilePath and brokerClientAuthenticationParameters alone"
 	oneKeySet      = "tokens have one set of keys here"
 	otherProviders = "belongs to a way to authenticate that is not served"
 	javaOnly       = "names a Java class or library; has no meaning here"
@@ -75,10 +75,8 @@ var notHonoured = []known{
 	{key: "sslFactoryPlugin", harmless: "org.apache.pulsar.common.util.DefaultPulsarSslFactory", reason: pemOnly, refuse: true},
 	{key: "sslFactoryPluginParams", reason: pemOnly, refuse: true, secret: true},
 	{key: "webServiceTlsProvider", harmless: "Conscrypt", reason: javaOnly},
-	{key: "brokerClientTlsEnabled", harmless: "false", reason: noBrokers},
 	{key: "brokerClientTlsEnabledWithKeyStore", harmless: "false", reason: noBrokers},
 	{key: "brokerClientSslProvider", reason: javaOnly},
-	{key: "brokerClientTrustCertsFilePath", reason: noBrokers},
 	{key: "brokerClientCertificateFilePath", reason: noBrokers},
 	{key: "brokerClientKeyFilePath", reason: noBrokers},
 	{key: "brokerClientTlsProtocols", reason: noBrokers},
@@ -96,8 +94,6 @@ var notHonoured = []known{
 	{key: "tokenSettingPrefix", reason: oneKeySet, refuse: true},
 	{key: "athenzDomainNames", reason: otherProviders, refuse: true},
 	{key: "saslJaasServerRoleTokenSignerSecretPath", reason: otherProviders, refuse: true},
-	{key: "brokerClientAuthenticationPlugin", harmless: "org.apache.pulsar.client.impl.auth.AuthenticationDisabled", reason: noBrokers},
-	{key: "brokerClientAuthenticationParameters", reason: noBrokers, secret: true},
 	{key: "authorizationProvider", harmless: "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider", reason: "permissions are enforced by PulsarAuthorizationProvider's rules alone", refuse: true},
 
 	{key: "transactionMetadataStoreProviderClassName", harmless: "org.apache.pulsar.transaction.coordinator.impl.MLTransactionMetadataStoreProvider", reason: javaOnly},

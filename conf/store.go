@@ -119,6 +119,7 @@ func (l *loader) checkEtcd(config *Config, endpoints []string) {
 			l.report.warn("etcdPassword (%s) goes over the network in clear: metadataStoreUrl has http://", l.report.Origin("etcdPassword"))
 		}
 	}
+	l.checkOthers(config)
 	if most := config.EtcdMaxRequestBytes / 4; config.TransactionMaxParticipantBytes > most {
 		key := "transactionMaxParticipantBytes"
 		l.fault(assignment{key, strconv.Itoa(config.TransactionMaxParticipantBytes), l.report.Origin(key)},

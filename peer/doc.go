@@ -2,6 +2,8 @@
 // A coordinator ends transactions on topics of other instances, a topic registers with coordinators of others, and the commands
 // of clients are passed on to the instance that leads their coordinator.
 //
+// Requests of administrators that concern topics of several instances are passed on over HTTP, in the same way.
+//
 // One connection serves one instance and one caller, because a connection has one identity: the caller whom the other instance
 // authenticated, as it is. It is opened by the first request and closed when nothing was asked for a while.
 //

@@ -88,9 +88,13 @@ func (d Door) Admit(cmd *pulsarproto.CommandConnect) (caller cnx.Caller, instanc
 	if cmd.GetOriginalAuthMethod() != greetingMethod {
 		return cnx.Caller{}, false, nil
 	}
+	return d.admit(cmd.GetOriginalAuthData())
+}
+
+func (d Door) admit(text string) (caller cnx.Caller, instance bool, err error) {
 	var g greeting
-	if err := json.Unmarshal([]byte(cmd.GetOriginalAuthData()), &g); err != nil {
-		return cnx.Caller{}, false, fmt.Errorf("original_auth_data: %w", err)
+	if err := json.Unmarshal([]byte(text), &g); err != nil {
+		return cnx.Caller{}, false, fmt.Errorf("greeting of an instance: %w", err)
 	}
 	proof, err := hex.DecodeString(g.Proof)
 	if err != nil || !hmac.Equal(proof, d.Secret.proof(d.Self)) {
