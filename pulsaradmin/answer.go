@@ -98,6 +98,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // statusOf is the status of an error of this package or one of those that it asks.
 func statusOf(err error) int {
 	var known *refusal
+	var there *thereError
 	var denied *authorization.Denied
 	var resource *resources.Error
 	var name *topicname.Error
@@ -108,6 +109,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &known):
 		return known.status
+	case errors.As(err, &there):
+		return there.status
 	case errors.As(err, &denied):
 		return http.StatusUnauthorized
 	case errors.As(err, &resource):

@@ -1,7 +1,9 @@
 package pulsaradmin
 
 import (
+	"cmp"
 	"net/http"
+	"strings"
 )
 
 // Broker is this process as clients know it. Addresses of listeners that are off are empty.
@@ -19,7 +21,7 @@ type Broker struct {
 
 func (h *handler) routeBrokers() {
 	const path = "/admin/v2/brokers"
-	h.route("GET "+path, h.superOnly(func(*call) (any, error) { return []string{h.Broker.ID}, nil }))
+	h.route("GET "+path, h.superOnly(func(*call) (any, error) { return h.brokers(), nil }))
 	h.route("GET "+path+"/{cluster}", h.superOnly(h.brokersOfCluster))
 	h.route("GET "+path+"/leaderBroker", h.superOnly(h.leaderBroker))
 	h.route("GET "+path+"/health", h.health)
@@ -44,7 +46,20 @@ func (h *handler) brokersOfCluster(c *call) (any, error) {
 	if c.PathValue("cluster") != h.Broker.Cluster {
 		return nil, &refusal{http.StatusNotFound, "Cluster does not exist"}
 	}
-	return []string{h.Broker.ID}, nil
+	return h.brokers(), nil
+}
+
+// brokers are the ids of all processes that share the store.
+func (h *handler) brokers() []string {
+	if h.Instances == nil {
+		return []string{h.Broker.ID}
+	}
+	ids := []string{}
+	for _, instance := range h.Instances.Instances() {
+		_, id, _ := strings.Cut(cmp.Or(instance.WebURL, instance.WebURLTLS), "://")
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 func (h *handler) leaderBroker(*call) (any, error) {

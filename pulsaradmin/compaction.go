@@ -24,7 +24,9 @@ func (h *handler) compact(c *call, name topicname.Name) (any, error) {
 	}
 	ctx, cancel := c.within()
 	defer cancel()
-	err := h.eachPartition(ctx, name, func(one topicname.Name) error { return h.Topics.Compact(ctx, one) })
+	err := h.eachPartition(ctx, name, func(one topicname.Name) error {
+		return c.orThere(ctx, one, h.Topics.Compact(ctx, one), "/compaction", nil)
+	})
 	if errors.Is(err, topic.ErrCompactionRunning) {
 		return nil, &refusal{http.StatusConflict, topic.ErrCompactionRunning.Text}
 	}

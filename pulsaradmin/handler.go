@@ -35,6 +35,8 @@ type Options struct {
 	Schemas      Schemas
 	Transactions Transactions
 	Broker       Broker
+	// Instances are the processes that share the store with this one. Nil: there are no others.
+	Instances Instances
 	// BrokerPolicies are what holds for topics where nothing else is said, by member of the policies.
 	BrokerPolicies map[string]any
 	// Authenticate tells who sends a request; an error is answered 401. Nil: nobody in particular.
@@ -80,10 +82,12 @@ func newHandler(options Options) *handler {
 // call is one request.
 type call struct {
 	*http.Request
-	h      *handler
-	caller cnx.Caller
-	body   io.Reader // bounded
-	large  bool      // it has a token of h.large
+	h        *handler
+	caller   cnx.Caller
+	instance bool      // another instance passed it on
+	body     io.Reader // bounded
+	given    []byte    // of the body, as far as it was read
+	large    bool      // it has a token of h.large
 }
 
 // large makes answer wait until a large answer may be made. Whoever has no right to it does not come so far.
@@ -123,6 +127,10 @@ func (h *handler) route(pattern string, answer func(*call) (any, error)) {
 		c := &call{Request: r, h: h, body: http.MaxBytesReader(w, r.Body, maxBody)}
 		defer c.end()
 		value, err := h.ask(c, answer)
+		if owner, elsewhere := h.elsewhere(err); elsewhere {
+			h.redirect(w, r, owner)
+			return
+		}
 		if err != nil {
 			h.refuse(w, r, err)
 			return
@@ -132,7 +140,14 @@ func (h *handler) route(pattern string, answer func(*call) (any, error)) {
 }
 
 func (h *handler) ask(c *call, answer func(*call) (any, error)) (any, error) {
-	if h.Authenticate != nil {
+	if h.Instances != nil {
+		caller, is, err := h.Instances.Admit(c.Request)
+		if err != nil {
+			return nil, &refusal{http.StatusUnauthorized, err.Error()}
+		}
+		c.caller, c.instance = caller, is
+	}
+	if h.Authenticate != nil && !c.instance {
 		caller, err := h.Authenticate(c.Request)
 		if err != nil {
 			return nil, &refusal{http.StatusUnauthorized, err.Error()}
@@ -212,6 +227,7 @@ func (c *call) text() ([]byte, error) {
 	if errors.As(err, &large) {
 		return nil, &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("request body: at most %d bytes are read", maxBody)}
 	}
+	c.given = text
 	return bytes.TrimSpace(text), err
 }
 

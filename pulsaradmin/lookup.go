@@ -32,13 +32,21 @@ func (c *call) found() (topicname.Name, error) {
 	return name, err
 }
 
-// lookupTopic answers this process, which serves every topic.
+// lookupTopic answers the process that serves a topic, or is to serve it.
 func (h *handler) lookupTopic(c *call) (any, error) {
-	if _, err := c.found(); err != nil {
+	name, err := c.found()
+	if err != nil {
 		return nil, err
 	}
 	b := h.Broker
-	return lookedUp{b.ServiceURL, b.ServiceURLTLS, b.WebURL, b.WebURLTLS, b.ServiceURL}, nil
+	if h.Instances == nil {
+		return lookedUp{b.ServiceURL, b.ServiceURLTLS, b.WebURL, b.WebURLTLS, b.ServiceURL}, nil
+	}
+	owner, err := h.Instances.Owner(c.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	return lookedUp{owner.ServiceURL, owner.ServiceURLTLS, owner.WebURL, owner.WebURLTLS, owner.ServiceURL}, nil
 }
 
 func (h *handler) bundleOfTopic(c *call) (any, error) {

@@ -173,7 +173,7 @@ func (h *handler) empty(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	err = eachTopic(partitioned, func(name topicname.Name) error { return h.deletePartitioned(ctx, name, true) })
+	err = eachTopic(partitioned, func(name topicname.Name) error { return h.Topics.DeletePartitioned(ctx, name, true) })
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (h *handler) empty(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	return eachTopic(plain, func(name topicname.Name) error { return h.deleteTopic(ctx, name, true) })
+	return eachTopic(plain, func(name topicname.Name) error { return h.Topics.DeleteTopic(ctx, name, true) })
 }
 
 // eachTopic does something with each topic; one that is gone by then is done.
@@ -235,7 +235,9 @@ func (h *handler) unloadNamespace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, eachTopic(names, func(name topicname.Name) error { return h.Topics.Unload(ctx, name) })
+	return nil, eachTopic(names, func(name topicname.Name) error {
+		return c.orThere(ctx, name, h.Topics.Unload(ctx, name), "/unload", nil)
+	})
 }
 
 func (h *handler) getBundles(c *call) (any, error) {

@@ -56,6 +56,10 @@ func (h *handler) getPartitionedStats(c *call, name topicname.Name) (any, error)
 	each := c.URL.Query().Get("perPartition") != "false"
 	err = h.eachPartition(ctx, name, func(one topicname.Name) error {
 		stats, err := h.Topics.TopicStats(ctx, one)
+		if _, elsewhere := h.elsewhere(err); elsewhere {
+			stats = &topic.TopicStats{}
+		}
+		err = c.orThere(ctx, one, err, "/stats", stats)
 		if is(err, topic.ErrTopicNotFound) {
 			return nil
 		}

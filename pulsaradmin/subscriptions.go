@@ -62,7 +62,7 @@ func (h *handler) onSubscription(c *call, name topicname.Name, do func(ctx conte
 	defer cancel()
 	found, missing := 0, error(nil)
 	err = h.eachPartition(ctx, name, func(one topicname.Name) error {
-		err := do(ctx, one, subscription)
+		err := c.orThere(ctx, one, do(ctx, one, subscription), c.below(), nil)
 		if is(err, topic.ErrTopicNotFound, topic.ErrSubscriptionNotFound) {
 			missing = err
 			return nil
@@ -85,6 +85,7 @@ func (h *handler) listSubscriptions(c *call, name topicname.Name) (any, error) {
 	answer := []string{}
 	err := h.eachPartition(ctx, name, func(one topicname.Name) error {
 		some, err := h.Topics.Subscriptions(ctx, one)
+		err = c.orThere(ctx, one, err, "/subscriptions", &some)
 		if one.Partition() >= 0 && errors.Is(err, topic.ErrTopicNotFound) { // a partition that nobody has used
 			return nil
 		}
@@ -142,7 +143,7 @@ func (h *handler) createSubscription(c *call, name topicname.Name) (any, error) 
 		if err := h.ensureTopic(ctx, one); err != nil {
 			return err
 		}
-		err := h.Topics.CreateSubscription(ctx, one, subscription, id)
+		err := c.orThere(ctx, one, h.Topics.CreateSubscription(ctx, one, subscription, id), c.below(), nil)
 		if partitioned > 0 && errors.Is(err, topic.ErrSubscriptionExists) {
 			if exist++; exist < partitioned { // of an attempt that was cut off
 				return nil
@@ -232,6 +233,7 @@ func (h *handler) expireAll(c *call, name topicname.Name) (any, error) {
 	defer cancel()
 	err = h.eachPartition(ctx, name, func(one topicname.Name) error {
 		subscriptions, err := h.Topics.Subscriptions(ctx, one)
+		err = c.orThere(ctx, one, err, c.below(), nil)
 		if one.Partition() >= 0 && errors.Is(err, topic.ErrTopicNotFound) {
 			return nil
 		}

@@ -34,6 +34,7 @@ type Topics interface {
 	Created(ctx context.Context, name topicname.Name) (unixMillis int64, err error)
 	UpdateProperties(ctx context.Context, name topicname.Name, set map[string]string, remove ...string) error
 	Unload(ctx context.Context, name topicname.Name) error
+	UnloadUnused(ctx context.Context, name topicname.Name) error
 	Terminate(ctx context.Context, name topicname.Name) (*pulsarproto.MessageIdData, error)
 	TopicStats(ctx context.Context, name topicname.Name) (*topic.TopicStats, error)
 	InternalStats(ctx context.Context, name topicname.Name) (*topic.InternalStats, error)
@@ -167,15 +168,7 @@ func (h *handler) createTopic(c *call, name topicname.Name) (any, error) {
 func (h *handler) removeTopic(c *call, name topicname.Name) (any, error) {
 	ctx, cancel := c.within()
 	defer cancel()
-	return nil, h.deleteTopic(ctx, name, c.flag("force"))
-}
-
-func (h *handler) deleteTopic(ctx context.Context, name topicname.Name, force bool) error {
-	return h.Topics.DeleteTopic(ctx, name, force)
-}
-
-func (h *handler) deletePartitioned(ctx context.Context, name topicname.Name, force bool) error {
-	return h.Topics.DeletePartitioned(ctx, name, force)
+	return nil, h.Topics.DeleteTopic(ctx, name, c.flag("force"))
 }
 
 // partitionedMedia is the media type of a body with properties. Source: PersistentTopics.createPartitionedTopic.
@@ -233,7 +226,7 @@ func (h *handler) getPartitions(c *call, name topicname.Name) (any, error) {
 func (h *handler) removePartitions(c *call, name topicname.Name) (any, error) {
 	ctx, cancel := c.within()
 	defer cancel()
-	return nil, h.deletePartitioned(ctx, name, c.flag("force"))
+	return nil, c.deleteSpread(ctx, name, c.flag("force"))
 }
 
 func (h *handler) getProperties(c *call, name topicname.Name) (any, error) {
@@ -277,10 +270,17 @@ func (h *handler) eachPartition(ctx context.Context, name topicname.Name, do fun
 	return nil
 }
 
+// unload disconnects the clients of a topic, or, with unused=true, refuses if there are any.
 func (h *handler) unload(c *call, name topicname.Name) (any, error) {
 	ctx, cancel := c.within()
 	defer cancel()
-	return nil, h.eachPartition(ctx, name, func(one topicname.Name) error { return h.Topics.Unload(ctx, one) })
+	unload := h.Topics.Unload
+	if c.flag("unused") {
+		unload = h.Topics.UnloadUnused
+	}
+	return nil, h.eachPartition(ctx, name, func(one topicname.Name) error {
+		return c.orThere(ctx, one, unload(ctx, one), "/unload", nil)
+	})
 }
 
 // messageID is Pulsar's MessageIdImpl. -1 stands for what does not exist.
@@ -313,8 +313,9 @@ func (h *handler) terminatePartitions(c *call, name topicname.Name) (any, error)
 	last := map[string]messageID{}
 	err := h.eachPartition(ctx, name, func(one topicname.Name) error {
 		id, err := h.Topics.Terminate(ctx, one)
-		if err == nil {
-			last[strconv.Itoa(one.Partition())] = shownID(one, id)
+		shown := shownID(one, id)
+		if err = c.orThere(ctx, one, err, "/terminate", &shown); err == nil {
+			last[strconv.Itoa(one.Partition())] = shown
 		}
 		return err
 	})

@@ -114,6 +114,17 @@ func (t *administeredTopics) Unload(ctx context.Context, name topicname.Name) er
 	return nil
 }
 
+// UnloadUnused refuses a non-persistent topic, which has clients as long as it exists.
+func (t *administeredTopics) UnloadUnused(ctx context.Context, name topicname.Name) error {
+	switch {
+	case name.Domain != topicname.NonPersistent:
+		return t.Topics.UnloadUnused(ctx, name)
+	case t.nonPersistent.Exists(name):
+		return fmt.Errorf("%w: %s", topic.ErrTopicBusy, name)
+	}
+	return fmt.Errorf("%w: %s", topic.ErrTopicNotFound, name)
+}
+
 // DeleteTopic disconnects, with force, everybody from a non-persistent topic, which ends with that.
 func (t *administeredTopics) DeleteTopic(ctx context.Context, name topicname.Name, force bool) error {
 	switch {

@@ -14,12 +14,31 @@ func (ts *Topics) Unload(ctx context.Context, name topicname.Name) error {
 	if t == nil {
 		return ts.unloaded(ctx, name)
 	}
-	closed := make(chan struct{})
 	t.ask(func(alive bool) {
 		if alive {
 			t.unload()
 		}
 	})
+	t.awaitClose(ctx)
+	return nil
+}
+
+// UnloadUnused is Unload for a topic to which nobody is connected. Errors: ErrTopicBusy.
+func (ts *Topics) UnloadUnused(ctx context.Context, name topicname.Name) error {
+	t := ts.loaded(name.String())
+	if t == nil {
+		return ts.unloaded(ctx, name)
+	}
+	closed, err := ts.closeForRemoval(ctx, []doomed{{name: name, open: t}}, removal{names: []topicname.Name{name}})
+	for _, t := range closed {
+		t.awaitClose(ctx)
+	}
+	return err
+}
+
+// awaitClose returns when the topic has left memory. What waits is answered, as long as ctx allows.
+func (t *Topic) awaitClose(ctx context.Context) {
+	closed := make(chan struct{})
 	t.drain(func() { close(closed) })
 	select {
 	case <-closed:
@@ -27,7 +46,6 @@ func (ts *Topics) Unload(ctx context.Context, name topicname.Name) error {
 		t.abandon(errClosing)
 		<-closed
 	}
-	return nil
 }
 
 // unloaded tells what is to be told about unloading a topic that is not loaded here.

@@ -89,22 +89,22 @@ func TestWhoIsAsked(t *testing.T) {
 	broken := errors.New("the store is away")
 	for _, test := range []struct {
 		name  string
-		world world
+		world *world
 		topic string
 		asked string // empty: nobody
 	}{
-		{"loaded here", world{loaded: true, owner: "b"}, topic, "a"},
-		{"no topic's name", world{owner: "b"}, "://", "a"},
-		{"owned here", world{owner: "a", placed: "b"}, topic, "a"},
-		{"owned elsewhere", world{owner: "b", placed: "a"}, topic, "b"},
-		{"owned by nobody, placed here", world{placed: "a"}, topic, "a"},
-		{"owned by nobody, placed elsewhere", world{placed: "b"}, topic, "b"},
-		{"owned by a dead instance", world{owner: "b", dead: map[string]bool{"b": true}, placed: "c"}, topic, "c"},
-		{"placed nowhere", world{}, topic, ""},
-		{"unknown owner", world{broken: broken, placed: "a"}, topic, ""},
+		{"loaded here", &world{loaded: true, owner: "b"}, topic, "a"},
+		{"no topic's name", &world{owner: "b"}, "://", "a"},
+		{"owned here", &world{owner: "a", placed: "b"}, topic, "a"},
+		{"owned elsewhere", &world{owner: "b", placed: "a"}, topic, "b"},
+		{"owned by nobody, placed here", &world{placed: "a"}, topic, "a"},
+		{"owned by nobody, placed elsewhere", &world{placed: "b"}, topic, "b"},
+		{"owned by a dead instance", &world{owner: "b", dead: map[string]bool{"b": true}, placed: "c"}, topic, "c"},
+		{"placed nowhere", &world{}, topic, ""},
+		{"unknown owner", &world{broken: broken, placed: "a"}, topic, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := &test.world
+			w := test.world
 			err := endOn(t, New(w, w, w, w), test.topic)
 			if test.asked == "" {
 				if !errors.Is(err, txn.ErrNotReady) || len(w.asked) > 0 {
