@@ -15,6 +15,8 @@ import (
 type Options struct {
 	// Exists says whether a namespace exists. It may block. Nil: all do.
 	Exists func(ctx context.Context, namespace string) (bool, error)
+	// Serves refuses topics that another instance is to serve, if it is set. It must not block, and its answer may change: see Recheck.
+	Serves func(topicname.Name) error
 	// Limits says what bounds a topic. It must not block. Nil: nothing does.
 	Limits func(topicname.Name) Limits
 }
@@ -40,6 +42,9 @@ func New(options Options) *Topics {
 }
 
 func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
+	if err := ts.serves(name); err != nil {
+		return err
+	}
 	if ts.options.Exists == nil {
 		return nil
 	}
@@ -51,6 +56,28 @@ func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
 		return cnx.Refuse(pulsarproto.ServerError_TopicNotFound, "Namespace not found: "+name.NamespaceName())
 	}
 	return nil
+}
+
+func (ts *Topics) serves(name topicname.Name) error {
+	if ts.options.Serves == nil {
+		return nil
+	}
+	return ts.options.Serves(name)
+}
+
+// Recheck disconnects everybody from the topics that another instance is to serve by now.
+func (ts *Topics) Recheck() {
+	ts.mu.Lock()
+	var gone []topicname.Name
+	for _, t := range ts.topics {
+		if ts.serves(t.name) != nil {
+			gone = append(gone, t.name)
+		}
+	}
+	ts.mu.Unlock()
+	for _, name := range gone {
+		ts.Unload(name)
+	}
 }
 
 // use runs f with the topic, which is made if it does not exist, and goes again if nobody uses it after f.

@@ -3,6 +3,7 @@ package peer
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,6 +119,23 @@ func (c Credentials) certificate() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("brokerClientAuthenticationParameters: %w", err)
 	}
 	return &pair, nil
+}
+
+// Certificates are those that are shown in TLS handshakes, the own one first; nil: none are.
+func (c Credentials) Certificates() ([]*x509.Certificate, error) {
+	pair, err := c.certificate()
+	if err != nil || pair == nil {
+		return nil, err
+	}
+	var all []*x509.Certificate
+	for _, encoded := range pair.Certificate {
+		certificate, err := x509.ParseCertificate(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("brokerClientAuthenticationParameters: %w", err)
+		}
+		all = append(all, certificate)
+	}
+	return all, nil
 }
 
 // Connect returns CONNECT with the credentials, and no proof that it comes from an instance.

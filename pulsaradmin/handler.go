@@ -141,7 +141,7 @@ func (h *handler) route(pattern string, answer func(*call) (any, error)) {
 
 func (h *handler) ask(c *call, answer func(*call) (any, error)) (any, error) {
 	if h.Instances != nil {
-		caller, is, err := h.Instances.Admit(c.Request)
+		caller, is, err := h.Instances.AdmitRequest(c.Request)
 		if err != nil {
 			return nil, &refusal{http.StatusUnauthorized, err.Error()}
 		}

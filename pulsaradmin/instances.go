@@ -25,8 +25,8 @@ type Instances interface {
 	Find(id string) (cluster.Instance, bool)
 	// Owner is the instance that serves a topic, or is to serve it. Errors: txn.ErrNotReady.
 	Owner(ctx context.Context, name topicname.Name) (cluster.Instance, error)
-	// Admit returns the caller of a request that another instance passed on. An error refuses one that only says so.
-	Admit(r *http.Request) (caller cnx.Caller, instance bool, err error)
+	// AdmitRequest returns the caller of a request that another instance passed on. An error refuses one that only says so.
+	AdmitRequest(r *http.Request) (caller cnx.Caller, instance bool, err error)
 	// Web passes a request on.
 	Web(ctx context.Context, to cluster.Instance, caller cnx.Caller, request peer.WebRequest) (status int, body []byte, err error)
 }

@@ -43,15 +43,16 @@ func (p placement) Place(tc uint64) string { return p.PlaceCoordinator(tc).ID }
 
 // owner is the address of the instance that serves a topic. Errors: txn.ErrNotReady.
 func (s *Server) owner(ctx context.Context, name topicname.Name) (lookup.Address, error) {
-	served := s.cluster.Self()
+	served, err := s.ownerOf(ctx, name)
+	return lookup.Address{ServiceURL: served.ServiceURL, ServiceURLTLS: served.ServiceURLTLS}, err
+}
+
+// ownerOf is the instance that serves a topic, or is to serve it. Errors: txn.ErrNotReady.
+func (s *Server) ownerOf(ctx context.Context, name topicname.Name) (cluster.Instance, error) {
 	if tc, is := coordinatorOf(name); is && tc < s.coordinatorCount() {
-		leader, err := s.leaderOf(ctx, tc)
-		if err != nil {
-			return lookup.Address{}, err
-		}
-		served = leader
+		return s.leaderOf(ctx, tc)
 	}
-	return lookup.Address{ServiceURL: served.ServiceURL, ServiceURLTLS: served.ServiceURLTLS}, nil
+	return s.serving(ctx, name)
 }
 
 // coordinatorOf is the coordinator whose leader serves a topic: a partition of the assignment topic, or a topic of outcomes.

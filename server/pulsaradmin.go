@@ -34,6 +34,9 @@ func (s *Server) administration() pulsaradmin.Options {
 		Resources: s.resources, Topics: &administeredTopics{s.topics, s.namedTopics(), s.nonPersistent}, Schemas: s.schemas, Transactions: administered{s.group, s}, Broker: s.broker(),
 		BrokerPolicies: s.brokerDefaults(), Rights: s.authorization, Log: s.options.Log,
 	}
+	if s.peers != nil {
+		options.Instances = &neighbours{s.cluster, s.peers, s.door, s}
+	}
 	if s.authentication != nil {
 		options.Authenticate = s.authentication.Request
 	}

@@ -28,6 +28,8 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/lookup"
 	"github.com/pulsar-tc/pulsar-tc/nonpersistent"
 	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
+	"github.com/pulsar-tc/pulsar-tc/participant/remote"
+	"github.com/pulsar-tc/pulsar-tc/peer"
 	"github.com/pulsar-tc/pulsar-tc/resources"
 	"github.com/pulsar-tc/pulsar-tc/schema/registry"
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
@@ -43,6 +45,8 @@ type Server struct {
 	limits  limits
 	kv      clientv3.KV
 	cluster *cluster.Cluster
+	door    *peer.Door // nil, as peers: nobody shares the store
+	peers   *peer.Pool
 	leader  *etcdleader.Leader
 	group   *coordinator.Group
 	// newCoordinator makes one of the group.
@@ -78,7 +82,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	run, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	for _, part := range []func(context.Context, context.Context) error{
-		s.openSecurity, s.openPorts, s.openStore, s.openResources, s.openRights, s.joinCluster, s.startTopics, s.serveBinary, s.serveWeb,
+		s.openSecurity, s.openPorts, s.openStore, s.openResources, s.openRights, s.joinCluster, s.openPeers, s.startTopics, s.serveBinary, s.serveWeb,
 	} {
 		if err := part(ctx, run); err != nil {
 			return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -143,7 +147,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	s.leader = leader
 	s.onClose(func(context.Context) error { leader.Close(); return nil })
 
-	registrar := &coordinators{}
+	registrar := &registrar{server: s}
 	topicOptions := s.options.topics(s.limits)
 	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
 	topicOptions.Policies, topicOptions.NamespaceExists, topicOptions.AutoCreation = s.topicPolicies, s.namespaceExists, s.autoCreation
@@ -152,6 +156,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 	s.feed = topicfeed.New(s.store.Client(), space, log)
 	s.onClose(func(context.Context) error { s.feed.Close(); return nil })
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
+	s.share(&topicOptions)
 	s.topics = topic.New(topicOptions)
 	s.onClose(s.closeTopics)
 	s.nonPersistent = nonpersistent.New(s.nonPersistentOptions())
@@ -161,6 +166,9 @@ func (s *Server) startTopics(_, run context.Context) error {
 
 	s.group = s.newGroup(leader, space)
 	registrar.Group = s.group
+	if s.peers != nil {
+		s.tasks.Go(func() { s.followPlaces(run) })
+	}
 	s.group.Start(run)
 	s.onClose(func(context.Context) error { s.group.Close(); return nil })
 	if s.options.Config.TransactionCoordinatorEnabled {
@@ -177,7 +185,7 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 	events := logged(s.metrics.coordinatorEvents(), s.options.Log)
 	events.OutcomesChanged = s.terminated.Changed
 	options := s.options.coordinator(events, s.limits)
-	participants, openLog := embedded.New(s.topics), s.openLog(space)
+	participants, openLog := s.participants(), s.openLog(space)
 	s.newCoordinator = func(tc uint64) *coordinator.Coordinator {
 		return coordinator.New(tc, options, terms{leader}, openLog, participants, s.options.Log)
 	}
@@ -185,6 +193,15 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 	s.metrics.watch(s.options.Config.ClusterName, group.Statuses)
 	s.metrics.watchTopics(s.options.Config, s.topics.Stats)
 	return group
+}
+
+// participants are the topics of every instance.
+func (s *Server) participants() coordinator.Participants {
+	here := embedded.New(s.topics)
+	if s.peers == nil {
+		return here
+	}
+	return remote.New(here, s.topics, s.cluster, s.peers)
 }
 
 func (s *Server) openLog(space keyspace.Space) func(uint64, coordinator.Term) coordinator.Log {
@@ -234,6 +251,9 @@ func (s *Server) serveBinary(_, run context.Context) error {
 	}
 	if s.authorization != nil {
 		options.Authorizer = s.authorization
+	}
+	if s.door != nil {
+		options.Instances = s.door
 	}
 	s.connections = conn.NewServer(options, conn.Services{
 		Coordinators: &coordinators{s.group}, Topics: s.namedTopics(), Lookup: where,

@@ -41,7 +41,10 @@ func (s *Server) handOver(ctx context.Context) error {
 	defer cancel()
 	s.options.Log.Info().Msg("handing over to other instances")
 	err := s.cluster.Leave(ctx)
+	var parts sync.WaitGroup
+	parts.Go(func() { s.topics.HandOver(ctx) })
 	s.group.HandOver(ctx)
+	parts.Wait()
 	return err
 }
 

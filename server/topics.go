@@ -66,10 +66,14 @@ func (t *namedTopics) Subscribe(ctx context.Context, name topicname.Name, caller
 }
 
 func (s *Server) nonPersistentOptions() nonpersistent.Options {
-	return nonpersistent.Options{Exists: s.namespaceExists, Limits: func(name topicname.Name) nonpersistent.Limits {
+	options := nonpersistent.Options{Exists: s.namespaceExists, Limits: func(name topicname.Name) nonpersistent.Limits {
 		p := s.topicPolicies(name)
 		return nonpersistent.Limits{Producers: p.MaxProducers, Consumers: p.MaxConsumers, Subscriptions: p.MaxSubscriptions}
 	}}
+	if s.peers != nil {
+		options.Serves = s.placedHere
+	}
+	return options
 }
 
 // maxTerminatedBytes bounds one message of a topic of outcomes: more than transactionMetaPersistCount outcomes take by default.
