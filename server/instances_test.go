@@ -1,0 +1,406 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
+)
+
+// official is officialClient with transactions.
+func official(t *testing.T, s *Server) pulsar.Client {
+	t.Helper()
+	client, err := pulsar.NewClient(pulsar.ClientOptions{
+		URL: s.ServiceURL(), EnableTransaction: true, Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+func ownerIn(t *testing.T, s *Server, name string) string {
+	t.Helper()
+	parsed, err := topicname.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := s.topics.Owner(t.Context(), parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owner
+}
+
+// names are n topics of a test.
+func names(t *testing.T, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("persistent://public/default/%s-%d", strings.ToLower(t.Name()), i))
+	}
+	return all
+}
+
+// orders is one application: it reads from the first topic and writes to all others, in transactions.
+type orders struct {
+	t         *testing.T
+	client    pulsar.Client
+	consumer  pulsar.Consumer // of the first
+	producers []pulsar.Producer
+}
+
+func newOrders(t *testing.T, client pulsar.Client, topics []string) *orders {
+	t.Helper()
+	o := &orders{t: t, client: client}
+	for _, topic := range topics {
+		producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.producers = append(o.producers, producer)
+	}
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topics[0], SubscriptionName: "orders", Type: pulsar.Shared})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.consumer = consumer
+	return o
+}
+
+// transact moves one message on to all topics but the first, and ends that as it is told. It tries again what fails, as an application
+// has to, and returns when the end is known.
+func (o *orders) transact(ctx context.Context, text string, commit bool) {
+	o.t.Helper()
+	for {
+		err := o.tryTransact(ctx, text, commit)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			o.t.Fatalf("%s: %v", text, err)
+		}
+		o.t.Logf("%s again: %v", text, err)
+	}
+}
+
+func (o *orders) tryTransact(ctx context.Context, text string, commit bool) error {
+	txn, err := o.client.NewTransaction(5 * time.Second) // the client cannot abort after an error, and leaves that to the timeout
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := o.work(ctx, txn, text); err != nil {
+		return errors.Join(err, txn.Abort(ctx))
+	}
+	if !commit {
+		return txn.Abort(ctx)
+	}
+	return txn.Commit(ctx)
+}
+
+// work is what a transaction does.
+func (o *orders) work(ctx context.Context, txn pulsar.Transaction, text string) error {
+	message, err := o.consumer.Receive(ctx)
+	if err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	for _, producer := range o.producers[1:] {
+		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte(text), Transaction: txn}); err != nil {
+			return fmt.Errorf("send to %s: %w", producer.Topic(), err)
+		}
+	}
+	if err := o.consumer.AckWithTxn(message, txn); err != nil {
+		return fmt.Errorf("ack: %w", err)
+	}
+	return nil
+}
+
+// received reads a topic from its beginning until n messages have come.
+func received(ctx context.Context, t *testing.T, client pulsar.Client, topic string, n int) (texts []string) {
+	t.Helper()
+	reader, err := client.CreateReader(pulsar.ReaderOptions{Topic: topic, StartMessageID: pulsar.EarliestMessageID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	for range n {
+		message, err := reader.Next(ctx)
+		if err != nil {
+			t.Fatalf("%s: %d of %d messages, %v", topic, len(texts), n, err)
+		}
+		texts = append(texts, string(message.Payload()))
+	}
+	return texts
+}
+
+// Three instances share the topics: any of them answers lookups, transactions write to topics of all, through coordinators of all, and
+// what was aborted is nowhere.
+func TestTopicsAreShared(t *testing.T) {
+	const transactions = 12
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, 3)
+	servers := []*Server{start(t, load(t, set...)), start(t, load(t, set...)), start(t, load(t, set...))}
+	evenly(t, 3, servers...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	topics := names(t, 7)
+	o := newOrders(t, official(t, servers[0]), topics)
+	owners := map[string]int{}
+	for _, topic := range topics {
+		owners[ownerIn(t, servers[1], topic)]++
+	}
+	if len(owners) < 2 || owners[""] > 0 {
+		t.Fatalf("owners %v: want several", owners)
+	}
+	var want []string
+	for i := range transactions {
+		if _, err := o.producers[0].Send(ctx, &pulsar.ProducerMessage{Payload: fmt.Append(nil, "order ", i)}); err != nil {
+			t.Fatal(err)
+		}
+		commit := i%3 != 2
+		text := fmt.Sprintf("%d %t", i, commit)
+		o.transact(ctx, text, commit)
+		if commit {
+			want = append(want, text)
+		}
+	}
+	reading := official(t, servers[2])
+	for _, topic := range topics[1:] {
+		if got := received(ctx, t, reading, topic, len(want)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", topic, got, want)
+		}
+	}
+}
+
+// FC-50: the lease of an instance is revoked while transactions run over its topics and others'. Its topics go to others or come back,
+// and nothing that was answered is lost, torn or twice.
+func TestLeaseRevokedInTheMiddle(t *testing.T) {
+	const transactions = 30
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, 3)
+	servers := []*Server{start(t, load(t, set...)), start(t, load(t, set...)), start(t, load(t, set...))}
+	evenly(t, 3, servers...)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	topics := names(t, 4)
+	o := newOrders(t, official(t, servers[0]), topics)
+	committed := map[string]bool{}
+	for i := range transactions {
+		if i%10 == 5 {
+			unlucky := servers[i/10]
+			if _, err := etcd.Client(t).Revoke(ctx, unlucky.cluster.Session().Lease); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := o.producers[0].Send(ctx, &pulsar.ProducerMessage{Payload: fmt.Append(nil, "order ", i)}); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprint(i)
+		o.transact(ctx, text, i%4 != 3)
+		committed[text] = i%4 != 3
+	}
+	reading := official(t, servers[1])
+	last := ""
+	for _, topic := range topics[1:] {
+		counts := map[string]int{}
+		for _, text := range received(ctx, t, reading, topic, transactions*3/4+1) {
+			counts[text]++
+		}
+		for text, was := range committed {
+			if was && counts[text] == 0 || !was && counts[text] > 0 {
+				t.Errorf("%s: %s is there %d times, committed %t", topic, text, counts[text], was)
+			}
+		}
+		if shown := fmt.Sprint(counts); last != "" && shown != last {
+			t.Errorf("%s: %s, elsewhere %s: torn", topic, shown, last)
+		} else {
+			last = shown
+		}
+	}
+}
+
+// What concerns a topic that another instance serves is answered 307 with its address; what concerns several topics is done for all of
+// them, wherever they are.
+func TestAdministratorsOfSharedTopics(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, 1)
+	first, second := start(t, load(t, set...)), start(t, load(t, set...))
+	until(t, "they know each other", func() bool { return len(first.cluster.Instances()) == 2 && len(second.cluster.Instances()) == 2 })
+	const topic = "/admin/v2/persistent/public/default/spread"
+	do := func(s *Server, method, path, body string) (int, string, http.Header) {
+		t.Helper()
+		request, err := http.NewRequest(method, s.WebURL()+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text), answer.Header
+	}
+	ok := func(s *Server, method, path, body string) string {
+		t.Helper()
+		status, text, _ := do(s, method, path, body)
+		if status/100 != 2 {
+			t.Fatalf("%s %s: %d %s", method, path, status, text)
+		}
+		return text
+	}
+	ok(first, "PUT", topic+"/partitions", "8")
+	client := official(t, second)
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "spread"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there int
+	for p := range 8 {
+		name := fmt.Sprint("persistent://public/default/spread-partition-", p)
+		if ownerIn(t, first, name) == second.cluster.Self().ID {
+			there = p
+		}
+	}
+	path := fmt.Sprint(topic, "-partition-", there)
+	for _, call := range []string{"GET /stats?subscriptionBacklogSize=true", "PUT /unload", "POST /terminate", "GET /internalStats"} {
+		method, below, _ := strings.Cut(call, " ")
+		status, text, header := do(first, method, path+below, "")
+		if status != http.StatusTemporaryRedirect || header.Get("Location") != second.WebURL()+path+below {
+			t.Errorf("%s: %d %s %v", call, status, text, header)
+		}
+	}
+	ok(first, "PUT", topic+"/subscription/s", "")
+	if got := ok(first, "GET", topic+"/subscriptions", ""); got != `["s"]` {
+		t.Errorf("subscriptions %s", got)
+	}
+	ok(second, "POST", topic+"/subscription/s/resetcursor", `{"ledgerId":-1,"entryId":-1}`)
+	if got := ok(first, "GET", topic+"/partitioned-stats", ""); strings.Count(got, `"producerName"`) < 8 {
+		t.Errorf("stats of all partitions: %s", got)
+	}
+	ok(first, "POST", topic+"/all_subscription/expireMessages/1", "")
+	ok(first, "PUT", topic+"/compaction", "")
+	ok(second, "POST", topic+"/partitions", "9")
+	if status, text, _ := do(first, "DELETE", topic+"/partitions", ""); status != http.StatusPreconditionFailed {
+		t.Errorf("deleted while a producer is connected: %d %s", status, text)
+	}
+	producer.Close()
+	until(t, "nobody is connected", func() bool {
+		status, _, _ := do(first, "DELETE", topic+"/partitions", "")
+		return status == http.StatusNoContent
+	})
+	if status, text, _ := do(second, "GET", topic+"/partitions", ""); status != http.StatusNotFound {
+		t.Errorf("deleted: %d %s", status, text)
+	}
+	if got := ok(first, "GET", "/admin/v2/brokers", ""); strings.Count(got, ":") != 2 {
+		t.Errorf("brokers %s", got)
+	}
+	var owners []string
+	for i := range 16 {
+		owners = append(owners, ok(first, "GET", fmt.Sprint("/lookup/v2/topic/persistent/public/default/lookup-", i), ""))
+	}
+	slices.Sort(owners)
+	if len(slices.Compact(owners)) != 2 {
+		t.Errorf("lookups over HTTP find %v", owners)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+// A non-persistent topic has one place, too; when an instance comes whose place it is, its clients go there.
+func TestNonPersistentTopicsAreShared(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, 1)
+	first := start(t, load(t, set...))
+	client := official(t, first)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	type pair struct {
+		producer pulsar.Producer
+		consumer pulsar.Consumer
+	}
+	var pairs []pair
+	for i := range 6 {
+		topic := fmt.Sprint("non-persistent://public/default/n", i)
+		consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, pair{producer, consumer})
+	}
+	second := start(t, load(t, set...))
+	until(t, "topics are moved", func() bool { return len(second.nonPersistent.List("public/default")) > 0 })
+	for i, p := range pairs {
+		until(t, fmt.Sprintf("topic %d works", i), func() bool {
+			if _, err := p.producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte("x")}); err != nil {
+				return false
+			}
+			receiving, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			_, err := p.consumer.Receive(receiving)
+			return err == nil
+		})
+	}
+	for _, name := range first.nonPersistent.List("public/default") {
+		if slices.Contains(second.nonPersistent.List("public/default"), name) {
+			t.Errorf("%s is at two instances", name)
+		}
+	}
+}
+
+// An instance that stops gives its topics up: their clients go on at the other one at once, with everything.
+func TestTopicsAreHandedOver(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, 1)
+	first, second := start(t, load(t, set...)), start(t, load(t, set...))
+	until(t, "they know each other", func() bool { return len(first.cluster.Instances()) == 2 && len(second.cluster.Instances()) == 2 })
+	client := official(t, second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var producers []pulsar.Producer
+	topics := names(t, 6)
+	for _, topic := range topics {
+		producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		producers = append(producers, producer)
+	}
+	send := func(text string) {
+		t.Helper()
+		for _, p := range producers {
+			if _, err := p.Send(ctx, &pulsar.ProducerMessage{Payload: []byte(text)}); err != nil {
+				t.Fatalf("%s to %s: %v", text, p.Topic(), err)
+			}
+		}
+	}
+	send("before")
+	stop(t, first)
+	send("behind")
+	for _, topic := range topics {
+		if got := received(ctx, t, client, topic, 2); !slices.Equal(got, []string{"before", "behind"}) {
+			t.Errorf("%s: %q", topic, got)
+		}
+		if got := ownerIn(t, second, topic); got != second.cluster.Self().ID {
+			t.Errorf("%s is %q's", topic, got)
+		}
+	}
+}
