@@ -62,6 +62,21 @@ type Coordinator struct {
 type Health struct {
 	Healthy      bool          `json:"healthy"`
 	Transactions bool          `json:"transactionsEnabled"`
-	Store        string        `json:"store"` // normal, or what it refuses and why
-	Coordinators []Coordinator `json:"coordinators"`
+	Store        string        `json:"store"`        // normal, or what it refuses and why
+	Coordinators []Coordinator `json:"coordinators"` // those that this process leads or is to lead
+	Instances    []Instance    `json:"instances"`    // that share the store, this one among them
+}
+
+// Instance is a process, in JSON.
+type Instance struct {
+	ID            string    `json:"id"`
+	Self          bool      `json:"self,omitempty"` // the one that answers
+	ServiceURL    string    `json:"serviceUrl,omitempty"`
+	ServiceURLTLS string    `json:"serviceUrlTls,omitempty"`
+	WebURL        string    `json:"webUrl,omitempty"`
+	WebURLTLS     string    `json:"webUrlTls,omitempty"`
+	Version       string    `json:"version,omitempty"`
+	StartedAt     time.Time `json:"startedAt,omitzero"`
+	// ClockAheadSeconds is how far its clock is ahead of that of the one that answers; absent: not known.
+	ClockAheadSeconds *float64 `json:"clockAheadSeconds,omitempty"`
 }

@@ -73,6 +73,9 @@ type Cluster struct {
 	session      session
 	coordinators uint64
 	view         view
+	following    bool                     // everything was read before
+	clocks       map[string]int64         // of the records that were read last, by instance
+	skews        map[string]time.Duration // by instance
 }
 
 // Alone is a cluster of one process that shares its store with nobody.
@@ -98,7 +101,7 @@ func Join(ctx context.Context, options Options) (*Cluster, error) {
 	run, stop := context.WithCancel(context.Background())
 	c := &Cluster{
 		options: options, stop: stop, self: options.Self,
-		leave: make(chan struct{}), left: make(chan struct{}), missing: make(chan struct{}, 1),
+		leave: make(chan struct{}), left: make(chan struct{}), missing: make(chan struct{}, 1), clocks: map[string]int64{},
 	}
 	if c.self.ID == "" {
 		c.self.ID = NewID()
@@ -127,6 +130,9 @@ func (c *Cluster) open(ctx, run context.Context) error {
 	if err != nil {
 		return errors.Join(err, c.revoke(ctx))
 	}
+	c.mu.Lock()
+	c.following = true
+	c.mu.Unlock()
 	c.tasks.Go(func() { c.keepSession(run) })
 	c.tasks.Go(func() { c.follow(run, revision) })
 	return nil

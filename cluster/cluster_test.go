@@ -258,3 +258,34 @@ func TestAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Clocks that are minutes apart are noticed by both, in either direction, when a record is written.
+func TestClocksApart(t *testing.T) {
+	client := etcdtest.Open(t, nil).Client()
+	a := join(t, client, nil)
+	b := join(t, client, func(o *cluster.Options) {
+		o.Now = func() time.Time { return time.Now().Add(5 * time.Minute) }
+	})
+	await(t, a, "a sees both", sees(a, 2))
+	if ahead, known := a.Skew(b.Self().ID); !known || (ahead-5*time.Minute).Abs() > 30*time.Second {
+		t.Errorf("b is %v ahead, %v", ahead, known)
+	}
+	if _, known := b.Skew(a.Self().ID); known {
+		t.Error("b judges a by a record of unknown age")
+	}
+	// a writes its record again.
+	if _, err := client.Delete(t.Context(), etcdtest.Space.Instance(a.Self().ID)); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if ahead, known := b.Skew(a.Self().ID); known {
+			if (ahead + 5*time.Minute).Abs() > 30*time.Second {
+				t.Errorf("a is %v ahead", ahead)
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("b does not notice")
+		}
+	}
+}

@@ -11,6 +11,8 @@
 //     that compares them is refused. A new session begins after the lease of the one before was revoked, if etcd answers.
 //   - Placement depends on the ids of the live processes and on the name alone, so that processes that see the same agree.
 //
+// Clocks are compared, not corrected: a record that was just written tells the clock of its instance.
+//
 // Layout (keyspace.Space.Instance): instances/<id> is the JSON object of an Instance, under the lease of its session. It is
 // written again every half minute with the clock of its process.
 package cluster

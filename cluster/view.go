@@ -91,6 +91,9 @@ func (c *Cluster) read(ctx context.Context) (revision int64, err error) {
 		own = own || read.ID == c.Self().ID && pair.Lease == int64(c.Session().Lease)
 		instances = append(instances, read)
 	}
+	c.mu.Lock()
+	c.compareClocks(instances)
+	c.mu.Unlock()
 	c.see(instances)
 	if !own && !c.isLeaving() {
 		select {

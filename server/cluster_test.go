@@ -113,6 +113,11 @@ func TestCoordinatorsAreShared(t *testing.T) {
 
 	third := start(t, load(t, set...))
 	evenly(t, count, first, second, third)
+	for _, s := range []*Server{first, second, third} {
+		if h := s.health(); !h.Healthy || len(h.Coordinators) != len(led(s)) || len(h.Instances) != 3 {
+			t.Errorf("health of %s: %+v", s.ServiceURL(), h)
+		}
+	}
 	stop(t, first)
 	evenly(t, count, second, third)
 	for tc, id := range open {

@@ -78,23 +78,3 @@ func participantState(status txn.Status, p *fsm.ParticipantState) string {
 	}
 	return "waiting"
 }
-
-// health tells whether every coordinator serves, and what the store refuses.
-func health(group *coordinator.Group, store string) admin.Health {
-	h := admin.Health{Healthy: true, Transactions: group.Count() > 0, Store: store, Coordinators: []admin.Coordinator{}}
-	for _, s := range group.Statuses() {
-		c := admin.Coordinator{
-			ID: s.TC, Serving: s.Serving, Term: s.Term, Transactions: s.Live, Outcomes: s.Outcomes, LastIssued: s.LastIssued,
-			LoadSeconds: s.LoadTook.Seconds(),
-		}
-		if !s.Serving {
-			h.Healthy = false
-			c.Reason = s.LoadError
-			if c.Reason == "" {
-				c.Reason = "loading"
-			}
-		}
-		h.Coordinators = append(h.Coordinators, c)
-	}
-	return h
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -223,6 +224,17 @@ func (m *metrics) watch(cluster string, statuses func() []coordinator.Status) {
 type statusCollector struct {
 	cluster  string
 	statuses func() []coordinator.Status
+}
+
+// watchCluster shows the instances that share the store.
+func (m *metrics) watchCluster(name string, c *cluster.Cluster) {
+	registerer := prometheus.WrapRegistererWith(prometheus.Labels{"cluster": name}, m.registry)
+	registerer.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pulsar_tc_instances", Help: "Instances that share the store, as far as this one knows."},
+			func() float64 { return float64(len(c.Instances())) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pulsar_tc_clock_skew_seconds", Help: "How far the clock of another instance is from the clock here, at most."},
+			func() float64 { return largestSkew(c).Seconds() }),
+	)
 }
 
 var statusGauges = []struct {

@@ -53,7 +53,7 @@ func (s *Server) broker() pulsaradmin.Broker {
 		ID: id, Cluster: s.options.Config.ClusterName, Version: s.options.Version,
 		WebURL: s.WebURL(), WebURLTLS: s.WebURLTLS(), ServiceURL: s.ServiceURL(), ServiceURLTLS: s.ServiceURLTLS(),
 		Ready: func() error {
-			if h := health(s.group, s.store.Space().String()); !h.Healthy {
+			if !s.health().Healthy {
 				return fmt.Errorf("%w: not every coordinator serves, see /health", txn.ErrNotReady)
 			}
 			return nil

@@ -192,6 +192,7 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 	group := coordinator.NewGroup(nil, options)
 	s.metrics.watch(s.options.Config.ClusterName, group.Statuses)
 	s.metrics.watchTopics(s.options.Config, s.topics.Stats)
+	s.metrics.watchCluster(s.options.Config.ClusterName, s.cluster)
 	return group
 }
 
@@ -272,9 +273,8 @@ func (s *Server) serveBinary(_, run context.Context) error {
 }
 
 func (s *Server) serveWeb(_, _ context.Context) error {
-	report := func() admin.Health { return health(s.group, s.store.Space().String()) }
 	s.http = &http.Server{
-		Handler:           s.paths(s.operatorsOnly(admin.New(inspection{s.group}, report, s.metrics.handler(), s.options.Log))),
+		Handler:           s.paths(s.operatorsOnly(admin.New(inspection{s.group}, s.health, s.metrics.handler(), s.options.Log))),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
