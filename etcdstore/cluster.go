@@ -17,7 +17,7 @@ import (
 const (
 	// pingInterval and pingTimeout find connections that hang. gRPC pings no more often than every 10 s.
 	pingInterval = 10 * time.Second
-	pingTimeout  = 2 * time.Second
+	pingTimeout  = 3 * time.Second
 	// grpcOverhead is what a message may have beside the request. Source: server/etcdserver/api/v3rpc, grpcOverheadBytes.
 	grpcOverhead = 512 << 10
 )
@@ -27,6 +27,7 @@ type cluster struct {
 	log       zerolog.Logger
 	client    *clientv3.Client
 	identity  identity
+	tokens    *tokens
 	failure   *failure
 	endpoints *endpoints
 	room      *clusterRoom
@@ -43,7 +44,7 @@ type cluster struct {
 // than this build; *txn.CorruptError if the layout's own keys cannot be read.
 func Connect(ctx context.Context, options ClusterOptions, log zerolog.Logger) (*Store, error) {
 	options = options.withDefaults()
-	c := &cluster{log: log, failure: newFailure(), room: newClusterRoom(options.MaxRequestBytes, log)}
+	c := &cluster{log: log, failure: newFailure(), tokens: newTokens(), room: newClusterRoom(options.MaxRequestBytes, log)}
 	if err := c.connect(ctx, options); err != nil {
 		return nil, err
 	}

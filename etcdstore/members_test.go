@@ -114,14 +114,14 @@ func TestMembersGoAndComeBack(t *testing.T) {
 // FC-52: tokens of a few seconds expire again and again; requests, watches and leases go on. Wrong credentials in between are an
 // error, and heal when they are right again.
 func TestTokensExpire(t *testing.T) {
-	t.Run("simple", func(t *testing.T) { tokensExpire(t, func(cfg *embed.Config) { cfg.AuthTokenTTL = 1 }) })
+	t.Run("simple", func(t *testing.T) { tokensExpire(t, func(cfg *embed.Config) { cfg.AuthTokenTTL = 2 }) })
 	t.Run("JWT", func(t *testing.T) {
 		key := filepath.Join(t.TempDir(), "key.pem")
 		pair := certtest.NewAuthority(t).Sign(t, "tokens", time.Now().Add(time.Hour))
 		if err := os.WriteFile(key, pair.Key, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		tokensExpire(t, func(cfg *embed.Config) { cfg.AuthToken = "jwt,priv-key=" + key + ",sign-method=ES256,ttl=1s" })
+		tokensExpire(t, func(cfg *embed.Config) { cfg.AuthToken = "jwt,priv-key=" + key + ",sign-method=ES256,ttl=2s" })
 	})
 }
 
@@ -140,7 +140,7 @@ func tokensExpire(t *testing.T, change func(*embed.Config)) {
 	defer cancel()
 	events := make(chan string, 100)
 	go follow(ctx, client, key, events)
-	lease, err := client.Grant(ctx, 5)
+	lease, err := client.Grant(ctx, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func tokensExpire(t *testing.T, change func(*embed.Config)) {
 	}
 	for _, value := range []string{"1", "2"} {
 		heard(value)
-		time.Sleep(3 * time.Second) // longer than a token; twice is longer than the lease
+		time.Sleep(5 * time.Second) // longer than a token; twice is as long as the lease
 		fresh, end := context.WithTimeout(ctx, 10*time.Second)
 		if response := <-client.Watch(fresh, key, clientv3.WithCreatedNotify()); !response.Created || response.Err() != nil {
 			t.Errorf("a fresh watch: %+v, %v", response, response.Err())

@@ -38,6 +38,7 @@ func Serve(t testing.TB, scheme string, change func(*embed.Config)) *Server {
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	cfg.LogLevel = "fatal"
 	cfg.EnableGRPCGateway = false
+	cfg.BcryptCost = 4 // the least: passwords of tests are no secrets
 	if change != nil {
 		change(cfg)
 	}

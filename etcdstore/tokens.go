@@ -1,0 +1,63 @@
+package etcdstore
+
+import (
+	"context"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	// authenticateMethod is what tokens are got by.
+	authenticateMethod = "/etcdserverpb.Auth/Authenticate"
+	// tokenShare and refusalShare are for how long everybody who asks for a token gets the same one, and the same refusal. Tokens
+	// live for some seconds at least.
+	tokenShare   = 200 * time.Millisecond
+	refusalShare = time.Second
+)
+
+// tokens bounds how often this process asks for a token. The client asks for one with each stream that it opens and for each
+// request whose token is refused; etcd checks a password with bcrypt, which takes long, one after the other.
+type tokens struct {
+	turn chan struct{} // holds the turn of the one who may ask
+
+	// used by whose turn it is
+	at    time.Time // of the newest answer
+	reply etcdserverpb.AuthenticateResponse
+	err   error
+}
+
+func newTokens() *tokens {
+	t := &tokens{turn: make(chan struct{}, 1)}
+	t.turn <- struct{}{}
+	return t
+}
+
+// get fills reply, from the newest answer if that is young, else by ask.
+func (t *tokens) get(ctx context.Context, reply *etcdserverpb.AuthenticateResponse, ask func() error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.turn:
+	}
+	defer func() { t.turn <- struct{}{} }()
+	age := time.Since(t.at)
+	if t.err != nil && age < refusalShare {
+		return t.err
+	}
+	if t.err == nil && age < tokenShare {
+		proto.Merge(reply, &t.reply)
+		return nil
+	}
+	err := ask()
+	if ctx.Err() != nil {
+		return err // says something about this caller alone
+	}
+	t.at, t.err = time.Now(), err
+	proto.Reset(&t.reply)
+	if err == nil {
+		proto.Merge(&t.reply, reply)
+	}
+	return err
+}
