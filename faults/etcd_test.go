@@ -15,6 +15,8 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdprocess"
+	"github.com/pulsar-tc/pulsar-tc/internal/faultnet"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -148,5 +150,169 @@ func TestFC48EtcdWithoutSpace(t *testing.T) {
 	f.holds(topic("t1"), "plain", "open")
 	if got := f.health().Store; got != "normal" {
 		t.Errorf("store: %s", got)
+	}
+}
+
+// tenantSeen reports whether a server knows a tenant. It answers from memory that a watch keeps.
+func (f *fixture) tenantSeen(name string) bool {
+	status, err := f.tryRest(http.MethodGet, "tenants/"+name, "")
+	return err == nil && status == http.StatusOK
+}
+
+const anyTenant = `{"adminRoles":[],"allowedClusters":["standalone"]}`
+
+// FC-49: what changed while a server was cut off from etcd, and was compacted there, is noticed within seconds, by watches that
+// do not go round in circles; the coordinator that moved away meanwhile is told where it is.
+func TestFC49CutOffWhileCompacted(t *testing.T) {
+	cluster := etcdprocess.New(t, etcdprocess.Options{})
+	link := faultnet.New(t, cluster.Members[0].Address())
+	f := newStopped(t, binaries.Ordinary(t), onEtcd("http://"+link.Addr())...)
+	f.resume()
+	other := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
+	other.resume()
+	before := len(f.Server.Lines())
+
+	link.Cut()
+	other.mustRest(http.MethodPut, "tenants/while-cut", anyTenant)
+	etcd, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if _, err := etcd.Put(f.ctx, "/another/key", fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cluster.Compact(f.ctx); err != nil {
+		t.Fatal(err)
+	}
+	other.await("the other leads", func() bool { return other.leads() })
+	if f.leads() {
+		t.Error("goes on leading without etcd")
+	}
+	link.Heal()
+	f.await("the change is noticed", func() bool { return f.tenantSeen("while-cut") })
+	other.mustRest(http.MethodPut, "tenants/behind-it", anyTenant)
+	f.await("the next change is noticed", func() bool { return f.tenantSeen("behind-it") })
+	if lines := len(f.Server.Lines()) - before; lines > 200 {
+		t.Errorf("%d lines of log", lines)
+	}
+	client := other.dial()
+	id := other.begin(client, longTTL, "")
+	other.end(client, id, txn.Commit, success)
+}
+
+// leads reports whether the server serves coordinator 0.
+func (f *fixture) leads() bool {
+	health := f.health()
+	return len(health.Coordinators) > 0 && health.Coordinators[0].Serving
+}
+
+// FC-49: a load meets compactions, again and again, and yields what there is.
+func TestFC49LoadWhileCompacting(t *testing.T) {
+	cluster := etcdprocess.New(t, etcdprocess.Options{})
+	f := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
+	f.resume()
+	const transactions = 20_000
+	client := f.dial()
+	answers := make(chan error, transactions)
+	for range transactions {
+		client.StartNewTxn(0, uint64(longTTL.Milliseconds()), "", func(answer *pulsarproto.BaseCommand, err error) {
+			if err == nil {
+				err = wireclient.ErrorOf(answer)
+			}
+			answers <- err
+		})
+	}
+	for range transactions {
+		f.want("NEW_TXN", <-answers, success)
+	}
+	f.Kill()
+	compacting, stop := context.WithCancel(f.ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for compacting.Err() == nil {
+			if _, err := cluster.Compact(compacting); err != nil && compacting.Err() == nil && !errors.Is(err, rpctypes.ErrCompacted) {
+				t.Error(err)
+			}
+			if _, err := cluster.Members[0].Status(compacting); err != nil && compacting.Err() == nil {
+				t.Error(err)
+			}
+		}
+	}()
+	defer func() { stop(); <-stopped }()
+	f.resume()
+	if got := f.health().Coordinators[0].Transactions; got != transactions {
+		t.Errorf("%d transactions, want %d", got, transactions)
+	}
+}
+
+// FC-52: a server lives through any number of expiries of its token, watches included; wrong credentials in between are told at
+// a bounded rate and heal; secrets are in no log.
+func TestFC52TokensExpire(t *testing.T) {
+	const password = "a secret of the coordinator"
+	cluster := etcdprocess.New(t, etcdprocess.Options{TokenTTL: 2, Flags: []string{"--bcrypt-cost=4"}})
+	link := faultnet.New(t, cluster.Members[0].Address())
+	ctx := t.Context()
+	if err := cluster.Authenticate(ctx, "coordinator", password, "/pulsar-tc/"); err != nil {
+		t.Fatal(err)
+	}
+	etcd, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := append(onEtcd("http://"+link.Addr()), "etcdUser=coordinator", "etcdPassword="+password)
+	f := newStopped(t, binaries.Ordinary(t), set...)
+	f.resume()
+	other := newStopped(t, binaries.Ordinary(t), set...)
+	other.resume()
+	works := func(tenant string) {
+		t.Helper()
+		other.await("the other writes "+tenant, func() bool {
+			status, err := other.tryRest(http.MethodPut, "tenants/"+tenant, anyTenant)
+			return err == nil && (status/100 == 2 || status == http.StatusConflict)
+		})
+		f.await("the watch tells of "+tenant, func() bool { return f.tenantSeen(tenant) })
+		f.await("a transaction commits", func() bool {
+			leader := f
+			if !leader.leads() {
+				leader = other
+			}
+			client, err := leader.tryDial(&pulsarproto.CommandConnect{}, nil)
+			if err != nil {
+				return false
+			}
+			defer client.Close()
+			id, err := client.Begin(f.ctx, 0, 60_000, "")
+			return err == nil && client.End(f.ctx, id, txn.Commit, "") == nil
+		})
+	}
+	works("first")
+	for i := range 3 {
+		time.Sleep(2500 * time.Millisecond) // longer than a token
+		works(fmt.Sprint("idle-", i))
+	}
+	link.Break()
+	works("after-a-break")
+
+	before := len(f.Server.Lines())
+	if _, err := etcd.UserChangePassword(ctx, "coordinator", "another"); err != nil {
+		t.Fatal(err)
+	}
+	link.Break()
+	f.await("the reason is told", func() bool { return f.Server.Said("authentication failed") })
+	if _, err := etcd.UserChangePassword(ctx, "coordinator", password); err != nil {
+		t.Fatal(err)
+	}
+	works("after-the-password-came-back")
+	lines := f.Server.Lines()
+	if n := len(lines) - before; n > 200 {
+		t.Errorf("%d lines of log", n)
+	}
+	for _, line := range append(lines, other.Server.Lines()...) {
+		if strings.Contains(line, password) {
+			t.Errorf("tells the password: %s", line)
+		}
 	}
 }
