@@ -57,7 +57,7 @@ func (c *Coordinator) register(ctx context.Context, closed func()) bool {
 }
 
 func (c *Coordinator) awaitTerm(ctx context.Context, closed func(), done func(error)) {
-	limit := time.NewTimer(c.opts.LoadWait)
+	limit := time.NewTimer(c.loadWait())
 	defer limit.Stop()
 	for {
 		select {

@@ -133,11 +133,21 @@ func (c *Coordinator) expireWaiting(ctx context.Context) <-chan struct{} {
 			case !c.expected():
 				refuse(c.mail.expired(c.now()), errMoved)
 			case !c.isServing():
-				refuse(c.mail.expired(c.now().Add(-c.opts.LoadWait)), txn.ErrCoordinatorNotFound)
+				refuse(c.mail.expired(c.now().Add(-c.loadWait())), txn.ErrCoordinatorNotFound)
 			}
 		}
 	}()
 	return done
+}
+
+// noRoomWait is how long a request waits for a term while the store takes nothing: none can begin then.
+const noRoomWait = time.Second
+
+func (c *Coordinator) loadWait() time.Duration {
+	if c.currentSpace() == fsm.SpaceRefuseEnd {
+		return min(noRoomWait, c.opts.LoadWait)
+	}
+	return c.opts.LoadWait
 }
 
 // refuse answers letters that no machine will see.

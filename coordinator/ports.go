@@ -10,7 +10,8 @@ import (
 // Leader decides who leads a coordinator.
 type Leader interface {
 	// Win waits until this process leads tc, in a term that no earlier write can pass the fence of: the leader key is
-	// created where none was. It returns an error only if ctx is done or the store refuses for good.
+	// created where none was. It returns an error if ctx is done, and if the store refuses for good or
+	// for so long that somebody should know.
 	Win(ctx context.Context, tc uint64) (Term, error)
 	// Expected reports whether this process is to lead tc, so that requests wait until it does. It is a hint, and does not
 	// block.

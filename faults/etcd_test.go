@@ -169,7 +169,7 @@ func TestFC49CutOffWhileCompacted(t *testing.T) {
 	f := newStopped(t, binaries.Ordinary(t), onEtcd("http://"+link.Addr())...)
 	f.resume()
 	other := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
-	other.resume()
+	other.Start()
 	before := len(f.Server.Lines())
 
 	link.Cut()
@@ -266,7 +266,7 @@ func TestFC52TokensExpire(t *testing.T) {
 	f := newStopped(t, binaries.Ordinary(t), set...)
 	f.resume()
 	other := newStopped(t, binaries.Ordinary(t), set...)
-	other.resume()
+	other.Start()
 	works := func(tenant string) {
 		t.Helper()
 		other.await("the other writes "+tenant, func() bool {

@@ -23,6 +23,8 @@ const (
 	// firstRetry doubles up to lastRetry while the store does not answer.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Second
+	// winPatience is for how long Win repeats what fails each time, before it says so.
+	winPatience = 12 * time.Second
 	// requestTimeout bounds each request, so that one that is lost does not hold up a later one.
 	requestTimeout = 5 * time.Second
 )
@@ -118,11 +120,13 @@ func (l *Leader) Close() {
 	l.tasks.Wait()
 }
 
-// Win waits until this process leads tc in a new term; see coordinator.Leader. It repeats what etcd does not answer. While
+// Win waits until this process leads tc in a new term; see coordinator.Leader. It repeats what etcd does not answer, for a
+// while. While
 // another process is the place of tc, it leaves a free seat alone for as long as a dead leader would keep it, and a second.
 func (l *Leader) Win(ctx context.Context, tc uint64) (*Term, error) {
 	l.abandon(tc)
 	pause := firstRetry
+	var failing time.Time // since when
 	var vacancy vacancy
 	for {
 		term, err := l.try(ctx, tc, &vacancy)
@@ -136,10 +140,16 @@ func (l *Leader) Win(ctx context.Context, tc uint64) (*Term, error) {
 			return nil, fmt.Errorf("win coordinator %d: %w", tc, err)
 		}
 		if err == nil {
-			pause = firstRetry
+			pause, failing = firstRetry, time.Time{}
 			continue
 		}
-		l.log.Warn().Uint64("tc", tc).Err(err).Msg("leadership not decided, trying again")
+		if failing.IsZero() {
+			failing = time.Now()
+			l.log.Warn().Uint64("tc", tc).Err(err).Msg("leadership not decided, trying again")
+		}
+		if time.Since(failing) > winPatience {
+			return nil, fmt.Errorf("win coordinator %d: %w", tc, err)
+		}
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}
