@@ -34,15 +34,20 @@ func official(t *testing.T, s *Server) pulsar.Client {
 
 func ownerIn(t *testing.T, s *Server, name string) string {
 	t.Helper()
-	parsed, err := topicname.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner, err := s.topics.Owner(t.Context(), parsed)
+	owner, err := s.topics.Owner(t.Context(), parsed(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return owner
+}
+
+func parsed(t *testing.T, text string) topicname.Name {
+	t.Helper()
+	name, err := topicname.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // names are n topics of a test.
