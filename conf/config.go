@@ -144,6 +144,7 @@ type Config struct {
 	EtcdUser                string        `conf:"etcdUser" doc:"User of the etcd cluster; it needs to read and write below /pulsar-tc/<clusterName>/."`
 	EtcdPassword            string        `conf:"etcdPassword" doc:"Password of that user."`
 	CoordinatorLease        time.Duration `conf:"coordinatorLeaseSeconds" unit:"s" default:"6" range:"2,3600" doc:"With an etcd cluster: for how long a process that died keeps its coordinators."`
+	CoordinatorGiveUp       time.Duration `conf:"coordinatorGiveUpSeconds" unit:"s" default:"30" range:"0,3600" doc:"With an etcd cluster: for how long a process may fail to load a coordinator or to store for it before it leaves it to another process; 0: it never does."`
 	EtcdMaxTxnOps           int           `conf:"etcdMaxTxnOps" default:"128" range:"128,1048576" doc:"Operations that the etcd cluster takes in one transaction: its --max-txn-ops, or less. Tried at the start."`
 	EtcdMaxRequestBytes     int           `conf:"etcdMaxRequestBytes" unit:"bytes" default:"1572864" range:"1048576,536870912" doc:"Bytes that it takes in one request: its --max-request-bytes, or less. Tried at the start."`
 	EtcdManageStore         bool          `conf:"etcdManageStore" default:"false" doc:"Compact the history of the etcd cluster, and defragment and unlock it when it ran out of space. Only for a cluster that nobody else uses."`

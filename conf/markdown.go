@@ -11,7 +11,7 @@ var ownKeys = []string{
 	"transactionMaxParticipantBytes", "transactionMaxNamesPerOwner", "transactionEndWaitMs", "transactionLateSendPolicy",
 	"transactionMetaPersistCount", "transactionMetaPersistUnnamedCount", "transactionMetaPersistTimeInHour",
 	"transactionMetaExpireCheckIntervalInSecond", "transactionMetaPersistMinTimeInSecond", "transactionMetaPersistMaxPerCoordinator",
-	"etcdQuotaBytes", "etcdTrustCertsFilePath", "etcdCertificateFilePath", "etcdKeyFilePath", "etcdUser", "etcdPassword", "coordinatorLeaseSeconds",
+	"etcdQuotaBytes", "etcdTrustCertsFilePath", "etcdCertificateFilePath", "etcdKeyFilePath", "etcdUser", "etcdPassword", "coordinatorLeaseSeconds", "coordinatorGiveUpSeconds",
 	"etcdMaxTxnOps", "etcdMaxRequestBytes", "etcdManageStore",
 }
 

@@ -26,6 +26,7 @@ type Coordinator struct {
 	mail         *mailbox
 
 	leads atomic.Bool // a term was won and is not given up
+	aside atomic.Bool // others are left to lead
 
 	mu         sync.Mutex // guards the following
 	space      fsm.SpaceLevel
@@ -75,18 +76,20 @@ func New(tc uint64, opts Options, leader Leader, openLog func(uint64, Term) Log,
 // Run wins terms and serves them until ctx is done, then answers what waits and resigns. Nothing that it started runs on.
 func (c *Coordinator) Run(ctx context.Context) {
 	expiry := c.expireWaiting(ctx)
-	pause := c.opts.RetryFirst
+	patience := newPatience(&c.opts)
 	for ctx.Err() == nil {
 		began := c.now()
-		c.term(ctx)
+		served := c.term(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		if c.now().Sub(began) > c.opts.RetryCeiling {
-			pause = c.opts.RetryFirst
+		pause, aside := patience.after(c.now(), c.now().Sub(began), served)
+		if aside {
+			c.log.Error().Dur("after_ms", c.opts.GiveUp).Dur("for_ms", pause).Msg("no term of this process lasts, the coordinator is left to others for a while")
 		}
+		c.aside.Store(aside)
 		wait(ctx, pause)
-		pause = min(2*pause, c.opts.RetryCeiling)
+		c.aside.Store(false)
 	}
 	refuse(c.mail.close(), txn.ErrCoordinatorNotFound)
 	<-expiry
@@ -159,12 +162,12 @@ func refuse(letters []letter, err error) {
 	}
 }
 
-// term wins, loads and serves one term.
-func (c *Coordinator) term(ctx context.Context) {
+// term wins, loads and serves one term. It returns for how long it was served; less than 0: it was not won.
+func (c *Coordinator) term(ctx context.Context) (served time.Duration) {
 	term, err := c.leader.Win(ctx, c.tc)
 	if err != nil {
 		c.failedLoad(ctx, fmt.Errorf("win the term: %w", err))
-		return
+		return -1
 	}
 	defer c.resign(term)
 	c.leads.Store(true)
@@ -173,18 +176,23 @@ func (c *Coordinator) term(ctx context.Context) {
 	s, err := c.load(ctx, term)
 	if err != nil {
 		c.failedLoad(ctx, fmt.Errorf("load the log: %w", err))
-		return
+		return 0
 	}
+	began := c.now()
 	err = s.serve(ctx)
+	served = c.now().Sub(began)
 	cancel(err)
 	s.close()
 	c.endTerm(err)
+	return max(0, served)
 }
 
 var errTermOver = errors.New("term over")
 
 // expected reports whether this process leads the coordinator or is to.
-func (c *Coordinator) expected() bool { return c.leads.Load() || c.leader.Expected(c.tc) }
+func (c *Coordinator) expected() bool {
+	return c.leads.Load() || !c.aside.Load() && c.leader.Expected(c.tc)
+}
 
 // resign deletes this term's leader key, whatever ended the term. It must not outlive the process for long.
 func (c *Coordinator) resign(term Term) {

@@ -30,6 +30,9 @@ type Options struct {
 	Relay Relay
 	// Jitter draws a pause from 0 to most, so that what failed together is not repeated together. nil means at random.
 	Jitter func(most time.Duration) time.Duration
+	// GiveUp is for how long no term of this process may last, because its loads or its writes fail, before it leaves the
+	// coordinator to others for GiveUpFor; 0: never.
+	GiveUp, GiveUpFor time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Events hear what happens; nil fields are skipped.

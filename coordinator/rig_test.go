@@ -28,6 +28,7 @@ type rig struct {
 	t            testing.TB
 	opts         coordinator.Options
 	logOptions   memlog.Options
+	wrapLog      func(coordinator.Log) coordinator.Log // nil: none
 	store        *memlog.Store
 	election     *memleader.Election
 	participants *participants
@@ -96,7 +97,11 @@ func (r *rig) restart() {
 }
 
 func (r *rig) openLog(tc uint64, term coordinator.Term) coordinator.Log {
-	return &countingLog{Log: memlog.New(r.store, tc, term.(termOf).Holds, r.logOptions), rig: r}
+	log := coordinator.Log(&countingLog{Log: memlog.New(r.store, tc, term.(termOf).Holds, r.logOptions), rig: r})
+	if r.wrapLog != nil {
+		log = r.wrapLog(log)
+	}
+	return log
 }
 
 // contender hands out terms of a contender, deaf ones if the rig says so.

@@ -37,6 +37,9 @@ func (o *Options) coordinator(events coordinator.Events, l limits) coordinator.O
 	options.TooManyPause = c.TooManyTransactionsPause
 	options.EndWait = c.TransactionEndWait
 	options.ExpireInterval = c.TransactionMetaExpireCheckInterval
+	if o.External() {
+		options.GiveUp, options.GiveUpFor = c.CoordinatorGiveUp, c.CoordinatorLease+giveUpMargin
+	}
 	options.Machine = fsm.Options{
 		MaxTTLMillis:        uint64(c.TransactionMaxTTL.Milliseconds()),
 		MaxActive:           int(min(c.MaxActiveTransactionsPerCoordinator, maxActive)),
@@ -54,6 +57,10 @@ func (o *Options) coordinator(events coordinator.Events, l limits) coordinator.O
 	}
 	return options
 }
+
+// giveUpMargin is by how much longer than a lease a coordinator is left to other processes. These leave a seat that is free to
+// the process whose place it is for a lease and a second.
+const giveUpMargin = 3 * time.Second
 
 // maxActive keeps maxActiveTransactionsPerCoordinator, a long in Pulsar, within an int everywhere.
 const maxActive = 1<<31 - 1
