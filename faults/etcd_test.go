@@ -18,6 +18,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/faultnet"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -314,4 +315,47 @@ func TestFC52TokensExpire(t *testing.T) {
 			t.Errorf("tells the password: %s", line)
 		}
 	}
+}
+
+// A coordinator that cannot load says why in log, metric and health, tries again and never serves half of what it has; the
+// others serve. When the reason is gone it serves, without a restart.
+func TestCoordinatorThatCannotLoad(t *testing.T) {
+	cluster := etcdprocess.New(t, etcdprocess.Options{})
+	set := append(onEtcd(cluster.Endpoints()...), "initialNumTransactionCoordinators=2")
+	f := newStopped(t, binaries.Ordinary(t), set...)
+	f.resume()
+	client := f.dial()
+	kept := f.begin(client, longTTL, "")
+	f.Kill()
+	etcd, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := keyspace.New("pulsar-tc", "standalone").Log(0, 1<<40)
+	if _, err := etcd.Put(f.ctx, damaged, "no log entry"); err != nil {
+		t.Fatal(err)
+	}
+	f.Start()
+	f.await("health says why", func() bool {
+		health := f.health()
+		return !health.Healthy && len(health.Coordinators) == 2 && strings.Contains(health.Coordinators[0].Reason, damaged) &&
+			!health.Coordinators[0].Serving && health.Coordinators[1].Serving
+	})
+	if !f.Server.Said("coordinator cannot load") {
+		t.Error("the log does not say so")
+	}
+	failures := `pulsar_tc_load_failures_total{cluster="standalone",coordinator_id="0"} `
+	if page := f.metrics(""); !strings.Contains(page, failures) || strings.Contains(page, failures+"0\n") {
+		t.Error("the metrics do not say so")
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, prompt)
+	defer cancel()
+	if _, err := f.connect().Begin(ctx, 1, 60_000, ""); err != nil {
+		t.Errorf("NEW_TXN at the other coordinator: %v", err)
+	}
+	if _, err := etcd.Delete(f.ctx, damaged); err != nil {
+		t.Fatal(err)
+	}
+	f.await("it serves", func() bool { return f.health().Healthy })
+	f.end(f.dial(), kept, txn.Commit, success)
 }
