@@ -271,6 +271,31 @@ func TestRefusedWatch(t *testing.T) {
 	})
 }
 
+// What would change nothing is told apart before it is applied.
+func TestChanges(t *testing.T) {
+	var changes bool
+	model, client := gated(t, etcdmodel.Options{}, func(_ context.Context, r *etcdmodel.Request) error {
+		changes = r.Changes()
+		return nil
+	})
+	missing := clientv3.Compare(clientv3.CreateRevision("a"), "=", 0)
+	put := clientv3.OpPut("a", "")
+	for i, op := range []clientv3.Op{
+		clientv3.OpGet("a"), clientv3.OpDelete("a"), put, clientv3.OpTxn([]clientv3.Cmp{missing}, []clientv3.Op{put}, nil),
+		clientv3.OpTxn([]clientv3.Cmp{missing}, nil, []clientv3.Op{clientv3.OpTxn(nil, []clientv3.Op{put}, nil)}),
+		clientv3.OpTxn(nil, []clientv3.Op{clientv3.OpDelete("b"), clientv3.OpGet("a")}, nil),
+		clientv3.OpTxn(nil, []clientv3.Op{clientv3.OpDelete("a")}, nil), clientv3.OpDelete("a"), clientv3.OpTxn(nil, nil, nil),
+	} {
+		before := model.Revision()
+		if _, err := client.Do(t.Context(), op); err != nil {
+			t.Fatal(err)
+		}
+		if changed := model.Revision() != before; changed != changes {
+			t.Errorf("operation %d: changed %v, foretold %v", i, changed, changes)
+		}
+	}
+}
+
 func TestDescriptions(t *testing.T) {
 	var seen []string
 	_, client := gated(t, etcdmodel.Options{}, func(_ context.Context, r *etcdmodel.Request) error {

@@ -151,6 +151,21 @@ func (r *Request) Writes() bool {
 	return true
 }
 
+// Changes says whether the request would change a key or a lease if it were applied now: a transaction whose condition does not
+// hold, or a deletion of nothing, would not.
+func (r *Request) Changes() bool {
+	m := r.model
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch message := r.message.(type) {
+	case *pb.DeleteRangeRequest:
+		return m.store.any(message.Key, message.RangeEnd)
+	case *pb.TxnRequest:
+		return m.store.changes(message, m.store.choose(message, m.store.revision))
+	}
+	return r.Writes()
+}
+
 // Ops are the operations of the request: of a transaction its compares and both branches. They are for looking at only.
 // None for leases and watches.
 func (r *Request) Ops() (compares []*pb.Compare, then, otherwise []*pb.RequestOp) {
@@ -205,7 +220,7 @@ func visit(compares []*pb.Compare, then, otherwise []*pb.RequestOp, see func(key
 }
 
 // String describes the request in one line, the same for the same request: kind, keys, what is compared, sizes of values and
-// not values, which may be random.
+// not values, which may be random; the compares and the operations of a transaction are sorted.
 func (r *Request) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", r.Client, r.Kind)
@@ -248,18 +263,26 @@ func span(key, end []byte) string {
 	return "[" + string(key) + ", " + string(end) + ")"
 }
 
+// describeTxn sorts what it describes: the product may have put it together in the order of a map.
 func describeTxn(b *strings.Builder, r *pb.TxnRequest) {
+	var compares []string
 	for _, c := range r.Compare {
-		fmt.Fprintf(b, " if %s(%s)%s%s", strings.ToLower(c.Target.String()), span(c.Key, c.RangeEnd), signs[c.Result], target(c))
+		compares = append(compares, fmt.Sprintf(" if %s(%s)%s%s", strings.ToLower(c.Target.String()), span(c.Key, c.RangeEnd), signs[c.Result], target(c)))
 	}
+	slices.Sort(compares)
+	b.WriteString(strings.Join(compares, ""))
 	for i, ops := range [][]*pb.RequestOp{r.Success, r.Failure} {
 		if len(ops) > 0 {
 			b.WriteString([]string{" then", " else"}[i])
 		}
+		var described []string
 		for _, op := range ops {
-			b.WriteByte(' ')
-			describeOp(b, op, true)
+			var one strings.Builder
+			describeOp(&one, op, true)
+			described = append(described, " "+one.String())
 		}
+		slices.Sort(described)
+		b.WriteString(strings.Join(described, ""))
 	}
 }
 

@@ -3,6 +3,7 @@ package etcdmodel
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -109,6 +110,30 @@ func (s *store) holds(c *pb.Compare, revision int64) bool {
 		}
 	}
 	return found || c.Target != pb.Compare_VALUE && compare(c, &version{})
+}
+
+// changes says whether the chosen branches put anything, or delete anything that is there.
+func (s *store) changes(r *pb.TxnRequest, chosen branch) bool {
+	for i, op := range chosen.ops(r) {
+		switch o := op.Request.(type) {
+		case *pb.RequestOp_RequestPut:
+			return true
+		case *pb.RequestOp_RequestDeleteRange:
+			if s.any(o.RequestDeleteRange.Key, o.RequestDeleteRange.RangeEnd) {
+				return true
+			}
+		case *pb.RequestOp_RequestTxn:
+			if s.changes(o.RequestTxn, chosen.nested[i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// any says whether there is a key in a range.
+func (s *store) any(key, end []byte) bool {
+	return slices.ContainsFunc(s.within(key, end), func(h *history) bool { return h.at(s.revision) != nil })
 }
 
 func compare(c *pb.Compare, v *version) bool {

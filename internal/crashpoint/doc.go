@@ -1,0 +1,42 @@
+// Package crashpoint kills processes at every store effect of every scenario of a bounded space, lets their successors recover,
+// and checks what clients were told, what readers see and what is stored.
+//
+// A run is the product's own coordinator, log, election, sessions and topics on package etcdmodel, in a testing/synctest bubble:
+// time is virtual, and effects happen one at a time, in the order of their descriptions where several wait. An effect is a request
+// that changes the store when its turn comes. The same run has the same effects in the same order (TestRunsRepeat).
+//
+// # The space
+//
+// A scenario is a deployment, up to three transactions with a plan each, and how they lie to each other in time.
+//
+//   - Together: coordinator and topics are one process on a store of its own, which settles commits of its own topics with the
+//     decision. Apart: the coordinator is a process that leads under a lease, the topics are another one that owns them under the
+//     lease of a session, on a store of others; each dies alone, and participants are called and answer separately.
+//   - A plan says for each of three participants (two topics that are sent to, a subscription whose messages are acknowledged)
+//     whether the transaction leaves it alone, ADDs it, writes to it without an ADD, or both; and how it ends: by END with commit
+//     or abort, or by its deadline, and then nothing, or the same END again or the contrary one, behind the answer or at once.
+//   - One by one, side by side (all first operations at once, then all second ones, and so on), or nested.
+//
+// A death is of the process that asks for an effect: before it happens, after it happened but before anybody hears of it, and
+// Apart also late: all that the process asked of the store happens when its successor has come to a given point of its recovery.
+// The last effect behind which a process dies is the last one of the scenario, since every process is killed in the end as well.
+// Clients live on: they ask again for what has no definite answer, as clients do, except for SEND and ACK, which are not the same
+// when repeated.
+//
+// The parts of the space, each exhaustive (parts in space.go; the two topics are alike, so of two scenarios that differ only in
+// which is which one is taken; each scenario in which several effects wait at once is also run in the opposite order):
+//
+//   - one transaction, every use of every participant and every ending; late at 0 to 5.
+//   - one transaction, every set of participants and every way to end, with ENDs that meet; then the successor is killed at every
+//     one of its effects, too.
+//   - two transactions, every pair of such plans, in all three courses; late at 1 and 2.
+//   - three transactions, every choice of nine plans, side by side and nested; late at 1 and 2.
+//
+// # What is checked
+//
+// Package history judges answers, deliveries and what is there in the end. Beside it, directly (check.go): all answers to the ENDs
+// of a transaction agree, a repetition in the end gets the same outcome, every participant shows that outcome and no other, ids
+// are given once, nothing is live after all deadlines and a bound, and no key of a transaction is left.
+//
+// An everyday test takes every 23rd scenario, and of its deaths every 7th; with -everything it is the whole space.
+package crashpoint
