@@ -20,9 +20,9 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// everyday is how many scenarios are between two that an everyday run takes, and of these it takes every everydayRuns-th
-	// run. Primes, so that no property of the order is left out.
-	everydayScenarios, everydayRuns = 23, 7
+	// everydayRuns says that an everyday test takes every 7th death of the scenarios that it takes. It and everydayScenarios are
+	// primes, so that no property of the order is left out.
+	everydayRuns = 7
 	// mostReported bounds the faults that one part prints.
 	mostReported = 5
 )

@@ -38,5 +38,6 @@
 // of a transaction agree, a repetition in the end gets the same outcome, every participant shows that outcome and no other, ids
 // are given once, nothing is live after all deadlines and a bound, and no key of a transaction is left.
 //
-// An everyday test takes every 23rd scenario, and of its deaths every 7th; with -everything it is the whole space.
+// An everyday test takes every 23rd scenario (every 97th with the race detector), and of its deaths every 7th; with -everything it
+// is the whole space.
 package crashpoint
