@@ -32,6 +32,8 @@ type cluster struct {
 	endpoints *endpoints
 	room      *clusterRoom
 	history   *history // nil: history is the business of others
+	witness   witness
+	repaired  time.Time // used by run
 
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
@@ -106,6 +108,7 @@ func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordi
 	if err != nil {
 		return 0, explain(err)
 	}
+	c.witness = witness{kv: c.client, key: options.Space.Schema()}
 	care, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	if options.Manage {
@@ -150,8 +153,25 @@ func (c *cluster) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.room.see(c.endpoints.judge(ctx, answers), refusals)
+		answers = c.endpoints.judge(ctx, answers)
+		c.room.see(answers, refusals)
+		if err := c.tend(ctx, answers); err != nil && ctx.Err() == nil {
+			c.log.Warn().Err(err).Msg("etcd not looked after")
+		}
 	}
+}
+
+// tend looks after the history of a cluster that is ours to manage, and sees whether somebody does of one that is not.
+func (c *cluster) tend(ctx context.Context, answers []answer) error {
+	if c.history != nil {
+		return c.repair(ctx, answers)
+	}
+	kept, err := c.witness.keeps(ctx, time.Now(), c.room.revision.Load())
+	if kept {
+		c.log.Warn().Dur("age_ms", keptTooLong).Msg("etcd keeps old history: nobody seems to compact it, and it grows until it stores nothing; " +
+			"set its --auto-compaction-retention, or etcdManageStore=true if nobody else uses it")
+	}
+	return err
 }
 
 func (c *cluster) wrote(n int) {

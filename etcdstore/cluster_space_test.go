@@ -106,3 +106,27 @@ func TestStartWithoutSpace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// etcdManageStore: a cluster that is full of history is repaired by the process that uses it.
+func TestManagedClusterIsRepaired(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Serve(t, "http", func(cfg *embed.Config) { cfg.QuotaBackendBytes = 16 << 20 })
+	client := server.Client(t)
+	options := optionsFor(server.Endpoint)
+	options.Manage = true
+	store := connect(t, options)
+	for {
+		_, err := client.Put(t.Context(), "/another/key", strings.Repeat("x", 1<<20))
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "it stores again", func() bool {
+		_, err := store.Client().Put(t.Context(), "key", "value")
+		return err == nil
+	})
+	eventually(t, "there is room again", func() bool { return store.Space() == etcdstore.Normal })
+}
