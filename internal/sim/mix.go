@@ -20,6 +20,7 @@ type mix struct {
 	keptCount                                int           // outcomes of one name
 	slack                                    int64         // bytes of a log that are never cleaned
 	page                                     int64         // entries of a log that are read at once; 0: as many as the log likes
+	unaware                                  time.Duration // for which a coordinator does not hear that its lease is gone
 	waits                                    bool          // in the end for the deadlines of transactions
 
 	// The probabilities of faults of one request to the store.
@@ -92,10 +93,13 @@ func newMix(seed uint64) mix {
 		m.kept, m.keptCount = 0, 0
 	}
 	if r.IntN(2) == 0 {
-		m.slack = 4<<10 + r.Int64N(4<<10)
+		m.slack = 600 + r.Int64N(4<<10)
 	}
 	if r.IntN(2) == 0 {
 		m.page = 1 + r.Int64N(4)
+	}
+	if r.IntN(2) == 0 {
+		m.unaware = time.Duration(r.Int64N(int64(8 * time.Second)))
 	}
 	m.waits = r.IntN(3) == 0
 	if r.IntN(4) == 0 {

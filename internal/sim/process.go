@@ -95,17 +95,6 @@ func (c leaderClient) Get(ctx context.Context, key string, opts ...clientv3.OpOp
 
 func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
 
-// terms shows an etcdleader.Leader as a coordinator.Leader.
-type terms struct{ *etcdleader.Leader }
-
-func (t terms) Win(ctx context.Context, tc uint64) (coordinator.Term, error) {
-	term, err := t.Leader.Win(ctx, tc)
-	if err != nil {
-		return nil, err
-	}
-	return term, nil
-}
-
 func (p *process) newGroup(kv clientv3.KV) *coordinator.Group {
 	w := p.world
 	options := coordinator.DefaultOptions()
@@ -126,7 +115,7 @@ func (p *process) newGroup(kv clientv3.KV) *coordinator.Group {
 	openLog := func(tc uint64, term coordinator.Term) coordinator.Log {
 		return w.mutant.log(p, tc, etcdlog.New(kv, w.space, tc, term.Number(), etcdlog.Options{MaxOps: w.mix.maxOps}))
 	}
-	leader, ends := w.mutant.leader(p, terms{p.leader}), w.mutant.participants(p, participants{p})
+	leader, ends := w.mutant.leader(p, terms{p.leader, p}), w.mutant.participants(p, participants{p})
 	all := make([]*coordinator.Coordinator, w.mix.coordinators)
 	for tc := range all {
 		all[tc] = coordinator.New(uint64(tc), options, leader, openLog, ends, zerolog.Nop())

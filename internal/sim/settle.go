@@ -116,6 +116,7 @@ func (c *client) attachFinally(topic string, command *pulsarproto.CommandSubscri
 		if consumer, err := c.consume(topic, command); err == nil {
 			return consumer
 		}
+		c.hangUp() // an attempt that was not answered may have attached one
 		if !c.sleep(200 * time.Millisecond) {
 			return nil
 		}
