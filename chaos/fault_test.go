@@ -17,10 +17,11 @@ type fault struct {
 	survived bool
 	// alone says that no other fault strikes while this one lasts.
 	alone bool
-	least time.Duration // that it lasts
-	most  time.Duration
-	begin func(context.Context) error
-	end   func(context.Context) error // nil: it repairs itself
+	// starts says that the end waits for a process that starts.
+	starts      bool
+	least, most time.Duration // that it lasts
+	begin       func(context.Context) error
+	end         func(context.Context) error // nil: it repairs itself
 }
 
 // makers make faults, each of what its random numbers choose.
@@ -42,7 +43,7 @@ func (c *cluster) anyMember(random *rand.Rand) *etcdprocess.Member {
 func killInstance(c *cluster, random *rand.Rand) fault {
 	i := c.anyInstance(random)
 	return fault{
-		name: "instance killed", survived: len(c.instances) > 1, least: 0, most: 4 * time.Second,
+		name: "instance killed", survived: len(c.instances) > 1, starts: true, least: 0, most: 4 * time.Second,
 		begin: func(context.Context) error { return i.Server.Kill() },
 		end:   i.start,
 	}
@@ -68,7 +69,7 @@ func loseInstance(c *cluster, random *rand.Rand) fault {
 func leaveAndJoin(c *cluster, random *rand.Rand) fault {
 	i := c.anyInstance(random)
 	return fault{
-		name: "instance left", survived: len(c.instances) > 1, least: 0, most: 4 * time.Second,
+		name: "instance left", survived: len(c.instances) > 1, starts: true, least: 0, most: 4 * time.Second,
 		begin: i.Server.Stop,
 		end:   i.start,
 	}
@@ -198,7 +199,7 @@ func slowClients(c *cluster, random *rand.Rand) fault {
 func killMember(c *cluster, random *rand.Rand) fault {
 	m := c.anyMember(random)
 	return fault{
-		name: "etcd member killed", survived: true, least: 0, most: 3 * time.Second,
+		name: "etcd member killed", survived: true, starts: true, least: 0, most: 3 * time.Second,
 		begin: func(context.Context) error { return m.Kill() },
 		end:   m.Start,
 	}

@@ -102,11 +102,15 @@ func (n *nemesis) strikeTwice(ctx context.Context, number int, first fault) {
 	if err := n.try(ctx, second.begin); err != nil {
 		n.t.Logf("          %s not possible now: %v", second.name, err)
 	}
+	if first.starts { // which the second one might prevent
+		first, second = second, first
+		lasts, after = after, lasts
+	}
 	pause(ctx, lasts/2)
 	if first.end != nil {
 		n.run(ctx, "end of "+first.name, first.end)
 	}
-	pause(ctx, after)
+	pause(ctx, after/2)
 	n.repair(ctx, second)
 }
 

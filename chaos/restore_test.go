@@ -62,33 +62,50 @@ const restoredTopic = "persistent://public/default/restored"
 // endSome ends ten transactions of each coordinator.
 func (c *cluster) endSome(ctx context.Context, name string) []ended {
 	c.t.Helper()
-	router := wiretopic.NewRouter(c.instances[0].clients.Addr())
-	defer func() { _ = router.Close() }()
-	producer, err := router.Produce(ctx, restoredTopic)
-	if err != nil {
-		c.t.Fatal(err)
-	}
 	var all []ended
 	for tc := range uint64(coordinators) {
-		client, err := router.Coordinator(ctx, tc)
-		if err != nil {
-			c.t.Fatal(err)
-		}
 		for n := range 10 {
 			e := ended{action: txn.Action(n % 2), message: fmt.Sprintf("%s-%d-%d", name, tc, n)}
-			if e.id, err = client.Begin(ctx, tc, 60_000, ""); err == nil {
-				_, err = producer.Send(ctx, e.message, &e.id)
-			}
-			if err == nil {
-				err = client.End(ctx, e.id, e.action, "")
-			}
-			if err != nil {
+			if err := c.insist(ctx, func(ctx context.Context) error { return c.endOne(ctx, tc, &e) }); err != nil {
 				c.t.Fatalf("%s: %v", e.message, err)
 			}
 			all = append(all, e)
 		}
 	}
 	return all
+}
+
+// insist tries until there is no error. What an earlier process had is free when its lease has run out.
+func (c *cluster) insist(ctx context.Context, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, servedTime)
+	defer cancel()
+	for {
+		err := try(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+func (c *cluster) endOne(ctx context.Context, tc uint64, e *ended) (err error) {
+	router := wiretopic.NewRouter(c.instances[0].clients.Addr())
+	defer func() { err = errors.Join(err, router.Close()) }()
+	producer, err := router.Produce(ctx, restoredTopic)
+	if err != nil {
+		return err
+	}
+	client, err := router.Coordinator(ctx, tc)
+	if err != nil {
+		return err
+	}
+	if e.id, err = client.Begin(ctx, tc, 60_000, ""); err != nil {
+		return err
+	}
+	if _, err = producer.Send(ctx, e.message, &e.id); err != nil {
+		return err
+	}
+	return client.End(ctx, e.id, e.action, "")
 }
 
 func (c *cluster) end(ctx context.Context, id txn.ID, action txn.Action) (err error) {
