@@ -134,12 +134,7 @@ func (m *Member) running() bool {
 }
 
 // Kill ends the member with SIGKILL, if it runs.
-func (m *Member) Kill() error {
-	if m.child == nil {
-		return nil
-	}
-	return m.child.Kill()
-}
+func (m *Member) Kill() error { return m.child.Kill() }
 
 // Pause stops the process of the member where it is (SIGSTOP).
 func (m *Member) Pause() error { return m.child.Pause() }
@@ -148,12 +143,7 @@ func (m *Member) Pause() error { return m.child.Pause() }
 func (m *Member) Resume() error { return m.child.Resume() }
 
 // Lines are the last lines that the member wrote since its last start.
-func (m *Member) Lines() []string {
-	if m.child == nil {
-		return nil
-	}
-	return m.child.Lines()
-}
+func (m *Member) Lines() []string { return m.child.Lines() }
 
 // Client returns a client of this member alone, which is the member's.
 func (m *Member) Client() (*clientv3.Client, error) {

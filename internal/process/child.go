@@ -14,7 +14,8 @@ import (
 // keptLines is how many of its last lines on stderr a child keeps.
 const keptLines = 2000
 
-// Child is a process that this one has started, and the last lines that it wrote to stderr.
+// Child is a process that this one has started, and the last lines that it wrote to stderr. A nil Child could not be started: it
+// said nothing, and Kill has nothing to do.
 type Child struct {
 	command *exec.Cmd
 	done    chan struct{} // closed when the process has ended and was waited for
@@ -69,6 +70,9 @@ func (c *Child) keep(line string) {
 
 // Lines are the last lines that the process wrote to stderr.
 func (c *Child) Lines() []string {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string(nil), c.lines...)
@@ -95,6 +99,9 @@ func (c *Child) ExitCode() int { return c.command.ProcessState.ExitCode() }
 
 // Kill ends the process with SIGKILL, paused or not, and returns when it is gone.
 func (c *Child) Kill() error {
+	if c == nil {
+		return nil
+	}
 	err := c.Signal(os.Kill)
 	<-c.done
 	return err

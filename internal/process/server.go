@@ -40,7 +40,7 @@ var readyLine = regexp.MustCompile(`ready in \d+ ms: (pulsar://\S+) (http://\S+)
 var ErrEnded = errors.New("the process ended")
 
 // Start runs a server and waits until it is ready. If ctx is done first, or the process ends, nothing is left running; the
-// server that is returned beside the error, if there was a process at all, tells what it said.
+// server that is returned beside the error tells what it said.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	command := exec.Command(options.Binary, options.arguments()...)
 	command.Env = append(os.Environ(), options.Environ...)
@@ -55,7 +55,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		}
 	})
 	if err != nil {
-		return nil, err
+		return &Server{}, err
 	}
 	s := &Server{Child: child}
 	select {
