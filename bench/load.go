@@ -142,9 +142,13 @@ func newEnd(c *wireclient.Conn, name func(i int) string) func(int, func(error)) 
 	}
 }
 
-// begin sends NEW_TXN.
+// begin sends NEW_TXN for coordinator 0.
 func begin(c *wireclient.Conn, clientName string, done func(txn.ID, error)) {
-	c.StartNewTxn(0, ttlMillis, clientName, func(answer *pulsarproto.BaseCommand, err error) {
+	beginAt(c, 0, clientName, done)
+}
+
+func beginAt(c *wireclient.Conn, tc uint64, clientName string, done func(txn.ID, error)) {
+	c.StartNewTxn(tc, ttlMillis, clientName, func(answer *pulsarproto.BaseCommand, err error) {
 		if err != nil {
 			done(txn.ID{}, err)
 			return

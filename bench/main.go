@@ -35,6 +35,8 @@ var rows = []struct {
 	{"new-end", newEndAtOnce},
 	{"new-end-alone", newEndAlone},
 	{"new-end-cluster", newEndOnCluster},
+	{"failover", failover},
+	{"hand-over", handOver},
 	{"end-repeated", endRepeated},
 	{"open", openTransactions},
 	{"preserved", preservedOutcomes},

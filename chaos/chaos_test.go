@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // requestTime bounds one request of a client: longer than a failover.
-const requestTime = 10 * time.Second
+const requestTime = 6 * time.Second
 
 // newLoad prepares clients for the cluster.
 func (c *cluster) newLoad() *workload.Load {

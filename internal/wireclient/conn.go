@@ -111,6 +111,9 @@ func (c *Conn) handshake(ctx context.Context, connect *pulsarproto.CommandConnec
 // Connected is the server's answer to the handshake.
 func (c *Conn) Connected() *pulsarproto.CommandConnected { return c.connected }
 
+// RemoteAddr is the address of the server.
+func (c *Conn) RemoteAddr() net.Addr { return c.socket.RemoteAddr() }
+
 // Done is closed when the connection has ended.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
