@@ -95,15 +95,14 @@ func (s *shared) load(ctx context.Context, r *requests, event func(leader int) e
 		l := &load{conn: c, inFlight: handOverInFlight, exchange: timed(c, tc, r)}
 		running = append(running, l.start())
 	}
-	if err := pause(ctx, handOverTime/3); err != nil {
-		return err
-	}
-	err := errors.Join(event(first), pause(ctx, handOverTime*2/3))
+	pause(ctx, handOverTime/3)
+	err := event(first)
+	pause(ctx, handOverTime*2/3)
 	for _, each := range running {
 		_, stopped := each.stop()
 		err = errors.Join(err, stopped)
 	}
-	return err
+	return errors.Join(err, ctx.Err())
 }
 
 // timed is NEW and END, each noted in r. What fails is not the end of the load.
