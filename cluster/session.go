@@ -122,6 +122,13 @@ func (c *Cluster) tend(run context.Context) {
 	for {
 		again := refreshInterval
 		var err error
+		select { // nothing is written for a session that is known to be over
+		case _, alive := <-renewed:
+			if !alive {
+				return
+			}
+		default:
+		}
 		select {
 		case <-run.Done():
 			return

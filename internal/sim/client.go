@@ -25,12 +25,13 @@ type client struct {
 	number int
 	script []step
 
-	links     map[*process]*link
-	linked    int
-	producers map[string]*producer
-	consumers map[string]*consumer
-	keys      int // of messages
-	streams   sync.WaitGroup
+	links      map[*process]*link
+	linked     int
+	registered map[uint64]*link // by coordinator
+	producers  map[string]*producer
+	consumers  map[string]*consumer
+	keys       int // of messages
+	streams    sync.WaitGroup
 
 	mu   sync.Mutex
 	open []txn.ID // guarded by mu: the transactions of the slots; zero: not known
@@ -38,7 +39,7 @@ type client struct {
 
 func newClient(w *world, number int) *client {
 	return &client{
-		world: w, name: "c" + strconv.Itoa(number), number: number, links: map[*process]*link{},
+		world: w, name: "c" + strconv.Itoa(number), number: number, links: map[*process]*link{}, registered: map[uint64]*link{},
 		producers: map[string]*producer{}, consumers: map[string]*consumer{},
 	}
 }
@@ -85,6 +86,11 @@ func (c *client) perform(s step) {
 	case meddling, operating:
 		if other := c.foreign(s.whose); other != (txn.ID{}) {
 			c.end(other, s.action, s.kind == operating)
+		}
+		return
+	case watching:
+		if other := c.foreign(s.whose); other != (txn.ID{}) {
+			c.look(other)
 		}
 		return
 	}
@@ -147,13 +153,35 @@ func (c *client) done(s history.Span) history.Span {
 	return s
 }
 
-// coordinatorLink is the connection to who leads a coordinator, as far as the client knows; nil: it knows nobody.
+// coordinatorLink is the connection at which the client has registered with a coordinator: the one that it has, else a new one to
+// who leads. nil: it knows nobody, or is refused.
 func (c *client) coordinatorLink(tc uint64, label string) *link {
+	if l := c.registered[tc]; l != nil && !l.isBroken() {
+		return l
+	}
+	delete(c.registered, tc)
 	p := c.world.leaderOf(tc, c.world.unique(c.name+" "+label))
 	if p == nil {
 		return nil
 	}
-	return c.link(p)
+	l := c.link(p)
+	_, err := l.call(fmt.Sprint("connect ", tc), false, func(done func(any, error)) {
+		p.group.Connect(l.ctx, tc, func() { c.world.stage(l.name, l.refuse) }, func(err error) { done(nil, err) })
+	})
+	if err != nil {
+		return nil
+	}
+	c.registered[tc] = l
+	return l
+}
+
+// ask asks a coordinator. Who does not answer for good is looked up again.
+func (c *client) ask(tc uint64, l *link, label string, start func(done func(any, error))) (any, error) {
+	value, err := l.call(label, true, start)
+	if err != nil && answerOf(err) == history.Unknown {
+		delete(c.registered, tc)
+	}
+	return value, err
 }
 
 func (c *client) openTxn(s step) {
@@ -169,7 +197,7 @@ func (c *client) openTxn(s step) {
 		name = c.name
 	}
 	op := history.Open{Span: c.span(), TTL: w.mix.ttl, Kept: w.mix.kept}
-	value, err := l.call(label, true, func(done func(any, error)) {
+	value, err := c.ask(tc, l, label, func(done func(any, error)) {
 		l.process.group.NewTxn(l.ctx, tc, txn.Owner{}, uint64(w.mix.ttl.Milliseconds()), name, s.named, func(id txn.ID, err error) {
 			w.oracle.answeredNew(l.process, id, err)
 			done(id, err)
@@ -192,7 +220,7 @@ func (c *client) add(id txn.ID, topic string) {
 	}
 	participant := txn.Participant{Topic: topic}
 	use := history.Use{Span: c.span(), ID: id, Name: "ADD", Participant: participant.String()}
-	_, err := l.call(label, true, func(done func(any, error)) {
+	_, err := c.ask(id.Most, l, label, func(done func(any, error)) {
 		question := w.oracle.asks(l.process, id)
 		l.process.group.AddParticipants(l.ctx, id, fsm.Caller{}, []txn.Participant{participant}, func(err error) {
 			w.oracle.answeredAdd(l.process, id, participant, err)
@@ -217,7 +245,7 @@ func (c *client) end(id txn.ID, action txn.Action, super bool) bool {
 		return false
 	}
 	op := history.End{Span: c.span(), ID: id, Action: action}
-	_, err := l.call(label, true, func(done func(any, error)) {
+	_, err := c.ask(id.Most, l, label, func(done func(any, error)) {
 		question := w.oracle.asks(l.process, id)
 		l.process.group.EndTxn(l.ctx, id, fsm.Caller{Super: super}, action, true, func(err error) {
 			w.oracle.answeredEnd(l.process, id, action, err)
@@ -232,10 +260,11 @@ func (c *client) end(id txn.ID, action txn.Action, super bool) bool {
 
 func (c *client) look(id txn.ID) {
 	label := fmt.Sprintf("look %v", id)
-	l := c.coordinatorLink(id.Most, label)
-	if l == nil {
+	p := c.world.believerIn(id.Most, c.world.unique(c.name+" "+label))
+	if p == nil {
 		return
 	}
+	l := c.link(p)
 	op := history.Look{Span: c.span(), ID: id, Known: true}
 	value, err := l.call(label, false, func(done func(any, error)) {
 		question := c.world.oracle.asks(l.process, id)

@@ -60,7 +60,7 @@ func (c *client) consume(topic string, command *pulsarproto.CommandSubscribe) (*
 	}
 	consumer := &consumer{link: c.link(to), topic: topic}
 	l := consumer.link
-	attached, err := l.call(label, false, func(done func(any, error)) {
+	attached, err := l.attachment(label, func(done func(any, error)) {
 		to.tasks.Go(func() {
 			attached, err := to.topics.Subscribe(l.ctx, parsed(topic), anybody, command, consumer)
 			if err == nil {

@@ -29,11 +29,18 @@ func (p *process) kill() {
 func (p *process) bury() {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	p.group.Close()
-	p.topics.Close(gone)
-	p.leader.Close()
 	p.tasks.Wait()
-	p.client.Close()
+	if p.group != nil {
+		p.group.Close()
+		p.topics.Close(gone)
+	}
+	if p.leader != nil {
+		p.leader.Close()
+	}
+	if p.cluster != nil {
+		_ = p.cluster.Close(gone) // there is nobody who could tell
+	}
+	_ = p.client.Close()
 }
 
 func (p *process) restartLater() {
@@ -49,8 +56,15 @@ func (p *process) restartLater() {
 	})
 }
 
-// stop ends the process in order, as SIGTERM does: what waits is answered, terms are given up. Another one is started later.
+// stopGrace is how long a stop waits for each of its parts.
+const stopGrace = 5 * time.Second
+
+// stop ends the process in order, as SIGTERM does: what it serves goes to others, what waits is answered. Another one is started
+// later.
 func (p *process) stop() {
+	if !p.takesRequests() {
+		return
+	}
 	p.state.Lock()
 	was := p.isStopped
 	p.isStopped = true
@@ -58,12 +72,22 @@ func (p *process) stop() {
 	if was {
 		return
 	}
-	p.world.reaped.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	w := p.world
+	w.reaped.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*stopGrace)
+		defer cancel()
+		if len(p.cluster.Instances()) > 1 {
+			_ = p.cluster.Leave(ctx) // others notice in the end
+			p.group.HandOver(ctx)
+			p.topics.HandOver(ctx)
+		}
+		ctx, cancel = context.WithTimeout(context.Background(), stopGrace)
 		defer cancel()
 		p.group.Close()
 		p.topics.Close(ctx)
-		p.world.after(0, p.name+" stopped", p.kill)
+		p.leader.Close()
+		_ = p.cluster.Close(ctx) // its lease runs out
+		w.after(0, p.name+" stopped", p.kill)
 	})
 }
 
@@ -143,8 +167,8 @@ func (w *world) strike(f planned) {
 		w.after(f.lasts, f.name+" ends", func() { w.setFull(false) })
 	case compacting:
 		w.compact(f)
-	case moving:
-		w.move(w.topics[f.which>>8%uint64(len(w.topics))])
+	case unloading:
+		w.unload(w.topics[f.which>>8%uint64(len(w.topics))])
 	case deleting:
 		w.delete(p)
 	}
@@ -165,20 +189,28 @@ func (w *world) compact(f planned) {
 	again()
 }
 
-// move has the topic looked for at another instance from now on.
-func (w *world) move(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.serial[name]++
+// unload has the owner of a topic give it up.
+func (w *world) unload(name string) {
+	p := w.ownerOf(name, "unload "+name)
+	if p == nil {
+		return
+	}
+	p.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, stopGrace)
+		defer cancel()
+		if err := p.topics.Unload(ctx, parsed(name)); err == nil {
+			w.counted("topics unloaded")
+		}
+	})
 }
 
 // delete deletes the topic of which nothing is expected.
 func (w *world) delete(p *process) {
-	if p.isDead() {
+	if !p.takesRequests() {
 		return
 	}
 	p.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
+		ctx, cancel := context.WithTimeout(p.ctx, stopGrace)
 		defer cancel()
 		if err := p.topics.DeleteTopic(ctx, parsed(w.doomed()), true); err == nil {
 			w.counted("topics deleted")

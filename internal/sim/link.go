@@ -83,6 +83,15 @@ func (l *link) breakUp() {
 	w.after(w.travel("hang up", l.name, w.mix.network.late), l.name+" cut", l.close)
 }
 
+// refuse has the process end the connection. The client hears of it behind what was sent to it before.
+func (l *link) refuse() {
+	if l.process.isDead() {
+		return
+	}
+	w := l.process.world
+	l.carry(down, "", l.name+" closed", w.travel("answer", l.name+" closed", 0), l.breakUp)
+}
+
 // close ends the connection at the process, as package conn does.
 func (l *link) close() {
 	l.hangUp()
@@ -188,6 +197,15 @@ func (l *link) call(label string, repeatable bool, start func(done func(any, err
 		})
 	}
 	return l.await(label, answers)
+}
+
+// attachment is a call that attaches something. A client that gives up waiting hangs up, or it would be in its own way.
+func (l *link) attachment(label string, start func(done func(any, error))) (any, error) {
+	value, err := l.call(label, false, start)
+	if errors.Is(err, errNoAnswer) {
+		l.breakUp()
+	}
+	return value, err
 }
 
 // await waits for an answer, as long as a client does.

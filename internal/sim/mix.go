@@ -14,7 +14,7 @@ type mix struct {
 	maxOps                                   int // of one etcd transaction
 	ttl                                      time.Duration
 	idle                                     time.Duration // after which a topic leaves memory
-	exclusive                                bool          // the only instance needs no lease to run out
+	alone                                    bool          // the only instance has the store to itself
 	jumps                                    bool          // clocks jump
 	kept                                     time.Duration // for how long an outcome must be known; 0: outcomes are not kept
 	keptCount                                int           // outcomes of one name
@@ -40,6 +40,7 @@ type storeFaults struct {
 	late, answerLate float64 // by seconds
 	refused, failed  float64 // an error, not applied or applied
 	failedEarly      float64 // an error, then applied within seconds
+	unnoticed        float64 // that a lease is gone, for seconds
 	killedBefore     float64 // the process, as a write is about to be applied
 	killedBehind     float64 // the process, as a write was applied
 }
@@ -68,12 +69,12 @@ const (
 	jumping                       // the clock of an instance
 	filling                       // the store refuses writes for lack of space
 	compacting                    // the history of the store
-	moving                        // a topic is looked for at another instance
+	unloading                     // a topic
 	deleting                      // the topic of which nothing is expected
 	plannedKinds
 )
 
-var plannedNames = [plannedKinds]string{"pause", "cut", "kill", "stop", "jump", "fill", "compact", "move", "delete"}
+var plannedNames = [plannedKinds]string{"pause", "cut", "kill", "stop", "jump", "fill", "compact", "unload", "delete"}
 
 // horizon is for how long faults happen.
 const horizon = 20 * time.Second
@@ -84,7 +85,7 @@ func newMix(seed uint64) mix {
 		instances: 1 + r.IntN(3), coordinators: 1 + r.IntN(2), topics: 2 + r.IntN(2), clients: 2 + r.IntN(3),
 		steps: 12 + r.IntN(24), maxOps: 128, ttl: time.Duration(2+r.IntN(14)) * time.Second, idle: time.Minute,
 	}
-	m.exclusive = m.instances == 1 && r.IntN(2) == 0
+	m.alone = m.instances == 1 && r.IntN(2) == 0
 	if r.IntN(4) == 0 {
 		m.maxOps = 24
 	}
@@ -110,6 +111,9 @@ func newMix(seed uint64) mix {
 		&m.store.killedBefore, &m.store.killedBehind,
 	} {
 		*p = often(r, 0.02)
+	}
+	if r.IntN(2) == 0 {
+		m.store.unnoticed = 0.7
 	}
 	for _, p := range []*float64{
 		&m.network.lost, &m.network.answerLost, &m.network.late, &m.network.answerLate, &m.network.repeated, &m.network.cut,

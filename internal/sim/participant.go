@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -139,4 +140,58 @@ func (r registrar) AddParticipants(ctx context.Context, id txn.ID, caller cnx.Ca
 
 func callerOf(caller cnx.Caller) fsm.Caller {
 	return fsm.Caller{Owner: txn.Owner{Role: caller.Role, Known: caller.Known}, Super: caller.Super}
+}
+
+// relay asks who is to lead a coordinator that was handed over. It implements coordinator.Relay.
+type relay struct{ *process }
+
+// ask is one question of a relay. An answer that is lost is txn.ErrCoordinatorNotFound.
+func (r relay) ask(ctx context.Context, tc uint64, what string, start func(to *process, done func(error)), done func(error)) {
+	w := r.world
+	to := named(w.running(), placement(r).Place(tc))
+	if to == nil {
+		done(txn.ErrCoordinatorNotFound)
+		return
+	}
+	w.network.call(ctx, r.process, to, "relay "+what, func(done func(error)) { start(to, done) }, func(err error) {
+		if errors.Is(err, errCut) || ctx.Err() != nil {
+			err = txn.ErrCoordinatorNotFound
+		}
+		done(err)
+	})
+}
+
+// NewTxn implements coordinator.Relay.
+func (r relay) NewTxn(ctx context.Context, tc uint64, cmd *fsm.NewTxn, done func(txn.ID, error)) {
+	var mu sync.Mutex
+	var id txn.ID // guarded by mu
+	r.ask(ctx, tc, "new", func(to *process, answer func(error)) {
+		to.group.NewTxn(to.ctx, tc, cmd.Owner, cmd.TTLMillis, cmd.ClientName, cmd.Named, func(opened txn.ID, err error) {
+			mu.Lock()
+			id = opened
+			mu.Unlock()
+			answer(err)
+		})
+	}, func(err error) {
+		mu.Lock()
+		opened := id
+		mu.Unlock()
+		done(opened, err)
+	})
+}
+
+// AddParticipants implements coordinator.Relay.
+func (r relay) AddParticipants(ctx context.Context, tc uint64, cmd *fsm.AddParticipants, done func(error)) {
+	id := txn.ID{Most: tc, Least: cmd.Least}
+	r.ask(ctx, tc, fmt.Sprint("add ", id), func(to *process, answer func(error)) {
+		to.group.AddParticipants(to.ctx, id, cmd.Caller, cmd.Participants, answer)
+	}, done)
+}
+
+// EndTxn implements coordinator.Relay.
+func (r relay) EndTxn(ctx context.Context, tc uint64, cmd *fsm.EndTxn, done func(error)) {
+	id := txn.ID{Most: tc, Least: cmd.Least}
+	r.ask(ctx, tc, fmt.Sprintf("end %v %s", id, cmd.Action), func(to *process, answer func(error)) {
+		to.group.EndTxn(to.ctx, id, cmd.Caller, cmd.Action, cmd.Named, answer)
+	}, done)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdmodel"
@@ -42,16 +43,19 @@ type instance struct {
 // process is one run of the product on an instance.
 type process struct {
 	*instance
-	name   string // unique
-	client *etcdmodel.Client
-	leader *etcdleader.Leader
-	group  *coordinator.Group
-	topics *topic.Topics
-	ctx    context.Context // ends when the process is killed
-	cancel context.CancelFunc
-	dead   chan struct{} // closed then
-	links  links
-	tasks  sync.WaitGroup // what connections started
+	name    string // unique, and its id in the cluster
+	client  *etcdmodel.Client
+	kv      clientv3.KV
+	cluster *cluster.Cluster
+	leader  *etcdleader.Leader
+	group   *coordinator.Group
+	topics  *topic.Topics
+	ctx     context.Context // ends when the process is killed
+	cancel  context.CancelFunc
+	dead    chan struct{} // closed then
+	serves  chan struct{} // closed when it takes requests
+	links   links
+	tasks   sync.WaitGroup // its start, and what connections began
 
 	state     sync.Mutex // guards the following
 	pausedTo  time.Time  // it stands still until then
@@ -65,43 +69,139 @@ func (i *instance) start() {
 	w := i.world
 	i.mu.Lock()
 	i.starts++
-	p := &process{instance: i, name: "i" + strconv.Itoa(i.number) + "." + strconv.Itoa(i.starts), dead: make(chan struct{})}
+	p := &process{
+		instance: i, name: "i" + strconv.Itoa(i.number) + "." + strconv.Itoa(i.starts),
+		dead: make(chan struct{}), serves: make(chan struct{}),
+	}
+	i.process = p
 	i.mu.Unlock()
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.client = w.store.Client(p.name, p.gate)
-	kv := w.mutant.kv(p, pages{p.client, w.mix.page})
-	leader, err := etcdleader.New(leaderClient{p.client, kv}, w.space, etcdleader.Options{Lease: lease, Exclusive: w.mix.exclusive}, zerolog.Nop())
-	if err != nil {
-		panic(err) // the options are ours
+	p.kv = w.mutant.kv(p, pages{p.client, w.mix.page})
+	p.tasks.Go(func() {
+		if err := p.build(); err != nil {
+			w.after(0, p.name+" cannot start", p.kill)
+			return
+		}
+		p.group.Start(context.Background())
+		close(p.serves)
+	})
+}
+
+// build joins the parts of the process, as package server does.
+func (p *process) build() error {
+	w := p.world
+	if err := p.joinCluster(); err != nil {
+		return err
 	}
+	options := etcdleader.Options{Lease: lease, Exclusive: w.mix.alone, Instance: p.name}
+	if !w.mix.alone {
+		options.Placement = placement{p}
+	}
+	leader, err := etcdleader.New(storeClient{p.client, p.kv, p}, w.space, options, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	p.cluster.SetCoordinators(uint64(w.mix.coordinators))
 	p.leader = leader
-	p.topics = topic.New(p.topicOptions(kv))
-	p.group = p.newGroup(kv)
-	i.mu.Lock()
-	i.process = p
-	i.mu.Unlock()
-	p.group.Start(context.Background())
+	p.topics = topic.New(p.topicOptions())
+	p.group = p.newGroup()
+	return nil
 }
 
-// leaderClient sends reads and writes of keys through kv, which may be a mutant's.
-type leaderClient struct {
+func (p *process) joinCluster() (err error) {
+	self := cluster.Instance{ID: p.name, ServiceURL: "pulsar://" + p.name}
+	if p.world.mix.alone {
+		p.cluster = cluster.Alone(self)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+	defer cancel()
+	p.cluster, err = cluster.Join(ctx, cluster.Options{
+		Client: storeClient{p.client, p.kv, p}, Keys: p.world.space, Self: self, Lease: lease, Log: zerolog.Nop(), Now: p.now,
+	})
+	return err
+}
+
+// placement says who is to lead.
+type placement struct{ *process }
+
+// Place implements etcdleader.Placement.
+func (p placement) Place(tc uint64) string {
+	return p.cluster.PlaceCoordinator(tc).ID
+}
+
+// Changed implements etcdleader.Placement.
+func (p placement) Changed() <-chan struct{} { return p.cluster.Changed() }
+
+// member is the process as its topics know it among the others.
+type member struct{ *cluster.Cluster }
+
+// ID implements topic.Instance.
+func (m member) ID() string { return m.Self().ID }
+
+// Session implements topic.Instance.
+func (m member) Session() (clientv3.LeaseID, <-chan struct{}) {
+	session := m.Cluster.Session()
+	return session.Lease, session.Lost
+}
+
+// Lives implements topic.Instance.
+func (m member) Lives(id string) bool {
+	_, lives := m.Find(id)
+	return lives
+}
+
+// storeClient sends reads and writes of keys through kv, which may be a mutant's.
+type storeClient struct {
 	*etcdmodel.Client
-	kv clientv3.KV
+	kv      clientv3.KV
+	process *process
 }
 
-func (c leaderClient) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+// KeepAlive tells of the end of a lease some time after it, as a client does that looks now and then. A process that stands still
+// hears of it when it wakes. Renewals are not told.
+func (c storeClient) KeepAlive(ctx context.Context, id clientv3.LeaseID) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
+	renewed, err := c.Client.KeepAlive(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	p, w := c.process, c.process.world
+	told := make(chan *clientv3.LeaseKeepAliveResponse)
+	p.tasks.Go(func() {
+		defer close(told)
+		for range renewed {
+		}
+		label := w.unique(p.name + " loses a lease")
+		notices := time.Duration(w.chance.below(600, "notices", label)) * time.Millisecond
+		if w.happens("lease lost unnoticed", label, w.mix.store.unnoticed) {
+			notices += time.Duration(w.chance.below(11_000, "notices late", label)) * time.Millisecond
+		}
+		noticed := make(chan struct{})
+		w.at(p.leaves(notices), label, func() { close(noticed) })
+		select {
+		case <-noticed:
+		case <-ctx.Done():
+		case <-p.dead:
+		}
+	})
+	return told, nil
+}
+
+func (c storeClient) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	return c.kv.Get(ctx, key, opts...)
 }
 
-func (c leaderClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
+func (c storeClient) Txn(ctx context.Context) clientv3.Txn { return c.kv.Txn(ctx) }
 
-func (p *process) newGroup(kv clientv3.KV) *coordinator.Group {
+func (p *process) newGroup() *coordinator.Group {
 	w := p.world
 	options := coordinator.DefaultOptions()
 	options.LoadWait = 3 * time.Second
 	options.TooManyPause = 100 * time.Millisecond
 	options.RetryCeiling = 2 * time.Second
 	options.Now = p.now
+	options.Relay = relay{p}
 	options.Jitter = func(most time.Duration) time.Duration { return most / 2 }
 	options.Machine = fsm.Options{
 		MaxTTLMillis: 604_800_000, MaxActive: 1000, MaxParticipants: 100, MaxParticipantBytes: 1 << 18, MaxSnapshotBytes: 1 << 20,
@@ -113,7 +213,7 @@ func (p *process) newGroup(kv clientv3.KV) *coordinator.Group {
 	options.Events.LoadFailed = p.loadFailed
 	w.mutant.coordinator(&options)
 	openLog := func(tc uint64, term coordinator.Term) coordinator.Log {
-		return w.mutant.log(p, tc, etcdlog.New(kv, w.space, tc, term.Number(), etcdlog.Options{MaxOps: w.mix.maxOps}))
+		return w.mutant.log(p, tc, etcdlog.New(p.kv, w.space, tc, term.Number(), etcdlog.Options{MaxOps: w.mix.maxOps}))
 	}
 	leader, ends := w.mutant.leader(p, terms{p.leader, p}), w.mutant.participants(p, participants{p})
 	all := make([]*coordinator.Coordinator, w.mix.coordinators)
@@ -123,10 +223,13 @@ func (p *process) newGroup(kv clientv3.KV) *coordinator.Group {
 	return coordinator.NewGroup(all, options)
 }
 
-func (p *process) topicOptions(kv clientv3.KV) topic.Options {
+func (p *process) topicOptions() topic.Options {
 	options := topic.Options{
-		KV: kv, Keys: p.world.space, Registrar: registrar{p}, Log: zerolog.Nop(), Now: p.now, MaxTxnOps: p.world.mix.maxOps,
+		KV: p.kv, Keys: p.world.space, Registrar: registrar{p}, Log: zerolog.Nop(), Now: p.now, MaxTxnOps: p.world.mix.maxOps,
 		AllowAutoSubscriptionCreation: true, IdleUnload: p.world.mix.idle, Retention: 2 * keptFor,
+	}
+	if !p.world.mix.alone {
+		options.Instance, options.Watcher = member{p.cluster}, p.client
 	}
 	p.world.mutant.topics(&options)
 	return options
@@ -157,6 +260,16 @@ func (p *process) isDead() bool {
 	select {
 	case <-p.dead:
 		return true
+	default:
+		return false
+	}
+}
+
+// takesRequests reports whether the process has started and was not killed.
+func (p *process) takesRequests() bool {
+	select {
+	case <-p.serves:
+		return !p.isDead()
 	default:
 		return false
 	}

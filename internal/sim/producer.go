@@ -35,7 +35,7 @@ func (c *client) produce(topic string) *producer {
 		return nil
 	}
 	p := &producer{link: c.link(to), topic: topic, waiting: map[uint64]chan<- answer{}}
-	attached, err := p.link.call(label, false, func(done func(any, error)) {
+	attached, err := p.link.attachment(label, func(done func(any, error)) {
 		to.tasks.Go(func() {
 			command := &pulsarproto.CommandProducer{Topic: &topic, ProducerId: new(uint64)}
 			attached, _, err := to.topics.Produce(p.link.ctx, parsed(topic), anybody, command, p)

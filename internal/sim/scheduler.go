@@ -176,6 +176,6 @@ func (s *scheduler) note(line string) {
 	}
 	s.hash = mixed(h)
 	if s.verbose {
-		s.trace = append(s.trace, fmt.Sprintf("%12.6f %s", at.Seconds(), line))
+		s.trace = append(s.trace, fmt.Sprintf("%14.9f %s", at.Seconds(), line))
 	}
 }

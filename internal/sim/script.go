@@ -28,13 +28,14 @@ const (
 	adding             // registers the topic
 	ending
 	looking      // asks how the transaction stands
+	watching     // asks how another client's transaction stands
 	meddling     // ends another client's transaction
 	operating    // ends another client's transaction, as a super user
 	plainSending // outside transactions
 	plainAcking
 )
 
-var stepNames = [...]string{"new", "send", "stream", "ack", "add", "end", "look", "meddle", "operate", "plain send", "plain ack"}
+var stepNames = [...]string{"new", "send", "stream", "ack", "add", "end", "look", "watch", "meddle", "operate", "plain send", "plain ack"}
 
 // writeScript draws what a client does.
 func writeScript(seed uint64, client int, m *mix) []step {
@@ -61,7 +62,7 @@ func writeScript(seed uint64, client int, m *mix) []step {
 func writeTransaction(r *rand.Rand, slot int, m *mix) []step {
 	life := []step{{kind: opening, slot: slot, named: r.IntN(2) == 0}}
 	for range 1 + r.IntN(4) {
-		kinds := []stepKind{sending, sending, sending, streaming, acking, acking, adding, plainSending, plainAcking, meddling, looking}
+		kinds := []stepKind{sending, sending, sending, streaming, acking, acking, adding, plainSending, plainAcking, meddling, looking, watching}
 		life = append(life, step{kind: kinds[r.IntN(len(kinds))], slot: slot, topic: r.IntN(m.topics), whose: r.IntN(m.clients)})
 	}
 	action := txn.Commit
@@ -73,7 +74,7 @@ func writeTransaction(r *rand.Rand, slot int, m *mix) []step {
 	}
 	if r.IntN(3) == 0 {
 		again := []step{
-			{kind: ending, slot: slot, action: action}, {kind: ending, slot: slot, action: 1 - action}, {kind: looking, slot: slot},
+			{kind: ending, slot: slot, action: action}, {kind: ending, slot: slot, action: 1 - action}, {kind: looking, slot: slot}, {kind: watching, slot: slot, whose: r.IntN(m.clients)},
 			{kind: sending, slot: slot, topic: r.IntN(m.topics)},
 			{kind: meddling, slot: slot, whose: r.IntN(m.clients), action: txn.Action(r.IntN(2))},
 			{kind: operating, slot: slot, whose: r.IntN(m.clients), action: txn.Action(r.IntN(2))},

@@ -11,25 +11,38 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// createTopics makes what the clients use.
+// createTopics waits for the instances and makes what the clients use.
 func (w *world) createTopics() {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
 	defer cancel()
+	for _, i := range w.instances {
+		<-i.current().serves
+	}
 	p := w.instances[0].current()
 	for _, name := range w.topics {
 		if err := p.topics.CreateTopic(ctx, parsed(name), nil); err != nil {
 			w.fail("a topic cannot be created", err.Error())
 			return
 		}
+		w.nameKeys(name)
 		to := w.ownerOf(name, "create "+name)
 		if err := to.topics.CreateSubscription(ctx, parsed(name), subscription, nil); err != nil {
 			w.fail("a subscription cannot be created", err.Error())
 			return
 		}
 	}
+}
+
+// nameKeys notes the keys of a topic that was created.
+func (w *world) nameKeys(name string) {
 	for _, kv := range w.store.Contents(w.space.AllTopicNames()) {
-		if strings.HasSuffix(kv.Key, "/"+parsed(w.doomed()).Local) {
-			w.doomedPrefix = w.space.Topic(uint64(kv.CreateRevision)).Prefix()
+		if !strings.HasSuffix(kv.Key, "/"+parsed(name).Local) {
+			continue
+		}
+		keys := w.space.Topic(uint64(kv.CreateRevision))
+		w.ownerKeys[name] = keys.Owner()
+		if name == w.doomed() {
+			w.doomedPrefix = keys.Prefix()
 		}
 	}
 }
@@ -92,20 +105,24 @@ func (w *world) readAll() {
 		c.hangUp()
 	}
 	c := newClient(w, 0)
-	for _, topic := range w.topics[:len(w.topics)-1] {
-		reader := c.attachFinally(topic, &pulsarproto.CommandSubscribe{
+	topics := w.topics[:len(w.topics)-1]
+	var readers, rests []*consumer
+	for _, topic := range topics {
+		readers = append(readers, c.attachFinally(topic, &pulsarproto.CommandSubscribe{
 			Topic: &topic, Subscription: ptr("reader"), SubType: pulsarproto.CommandSubscribe_Exclusive.Enum(), ConsumerId: new(uint64),
 			Durable: ptr(false), InitialPosition: pulsarproto.CommandSubscribe_Earliest.Enum(),
-		})
-		rest := c.attachFinally(topic, &pulsarproto.CommandSubscribe{
+		}))
+		rests = append(rests, c.attachFinally(topic, &pulsarproto.CommandSubscribe{
 			Topic: &topic, Subscription: ptr(subscription), SubType: pulsarproto.CommandSubscribe_Shared.Enum(), ConsumerId: new(uint64),
-		})
-		if reader == nil || rest == nil {
-			return
-		}
-		read, left := c.drain(reader), c.drain(rest)
-		w.history.Read(topic, read)
-		w.history.Left(topic, subscription, left)
+		}))
+	}
+	all := append(readers, rests...)
+	if slices.Contains(all, nil) || !c.awaitQuiet(all) {
+		return
+	}
+	for i, topic := range topics {
+		w.history.Read(topic, readers[i].keys())
+		w.history.Left(topic, subscription, rests[i].keys())
 	}
 	c.hangUp()
 }
@@ -126,17 +143,25 @@ func (c *client) attachFinally(topic string, command *pulsarproto.CommandSubscri
 // quiet is longer than a topic waits for one answer of the store.
 const quiet = 11 * time.Second
 
-// drain waits until nothing comes any more.
-func (c *client) drain(from *consumer) []string {
+// awaitQuiet waits until nothing comes any more. It reports false if the simulation ends before.
+func (c *client) awaitQuiet(consumers []*consumer) bool {
 	for {
-		before := len(from.keys())
+		before := arrived(consumers)
 		if !c.sleep(quiet) {
-			return nil
+			return false
 		}
-		if keys := from.keys(); len(keys) == before {
-			return keys
+		if arrived(consumers) == before {
+			return true
 		}
 	}
+}
+
+func arrived(consumers []*consumer) int {
+	n := 0
+	for _, c := range consumers {
+		n += len(c.keys())
+	}
+	return n
 }
 
 // hangUp cuts all connections of the client.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ var (
 	keepFlag   = flag.String("keep", "", "incidents of TestSchedule, separated by semicolons; empty: those of the seed")
 	seedsFlag  = flag.Int("seeds", 2000, "how many seeds TestSeeds runs; a tenth where the race detector slows it down")
 	firstFlag  = flag.Uint64("first", 1, "the first seed of TestSeeds and TestSoak")
+	sameFlag   = flag.Int("same", 50, "how many seeds TestSameSeedSameTrace runs twice")
 	soakFlag   = flag.Duration("soak", 0, "how long TestSoak runs")
 )
 
@@ -26,6 +28,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400) // little lives, much is made
 	goleak.VerifyTestMain(m)
 }
 
@@ -81,19 +84,23 @@ func TestSameSeedSameTrace(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector runs goroutines in random order")
 	}
-	for seed := range uint64(50) {
+	for seed := range uint64(*sameFlag) {
 		schedule := Schedule{Seed: seed + 1, Verbose: true}
 		first, second := Run(t, schedule), Run(t, schedule)
 		if first.Hash == second.Hash {
 			continue
 		}
-		for i, line := range first.Trace {
-			if i >= len(second.Trace) || second.Trace[i] != line {
-				t.Errorf("seed %d, event %d: %s, then %s", schedule.Seed, i, line, second.Trace[min(i, len(second.Trace)-1)])
-				break
-			}
+		at := 0
+		for at < min(len(first.Trace), len(second.Trace)) && first.Trace[at] == second.Trace[at] {
+			at++
 		}
+		t.Errorf("seed %d:\n%s\n  and\n%s", schedule.Seed, around(first.Trace, at), around(second.Trace, at))
 	}
+}
+
+// around is some lines of a trace.
+func around(trace []string, at int) string {
+	return strings.Join(trace[max(0, min(at, len(trace))-3):min(at+5, len(trace))], "\n")
 }
 
 // session is a row of schedules.

@@ -25,7 +25,8 @@ type world struct {
 	oracle  *oracle
 	topics  []string // full names, the one that may be deleted last
 
-	doomedPrefix string // of the keys of that one
+	ownerKeys    map[string]string // of each topic
+	doomedPrefix string            // of the keys of the one that may be deleted
 
 	instances []*instance
 	clients   []*client
@@ -41,7 +42,6 @@ type world struct {
 	broken    *Violation
 	incidents []string
 	counts    map[string]int
-	serial    map[string]int // how often each topic was moved
 	decisions []*history.Decision
 }
 
@@ -71,7 +71,7 @@ func newWorld(schedule Schedule) *world {
 	w := &world{
 		scheduler: newScheduler(c, schedule.Verbose), mix: newMix(schedule.Seed), mutant: mutantNamed(schedule.Mutant),
 		keep: keepSet(schedule.Keep), space: keyspace.New("sim", "cluster"), history: history.New(),
-		over: make(chan struct{}), counts: map[string]int{}, serial: map[string]int{},
+		over: make(chan struct{}), counts: map[string]int{}, ownerKeys: map[string]string{},
 	}
 	w.store = etcdmodel.New(etcdmodel.Options{MaxTxnOps: w.mix.maxOps})
 	w.oracle = newOracle(w)
@@ -112,7 +112,7 @@ func (w *world) setUp() {
 		defer close(ready)
 		w.createTopics()
 	})
-	w.runUntil(ready, time.Minute, "topics could not be created")
+	w.runUntil(ready, time.Minute, "a cluster without faults does not come up")
 }
 
 // faults runs the clients while faults happen.
