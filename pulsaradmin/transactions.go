@@ -23,8 +23,8 @@ type Transactions interface {
 	Slow(ctx context.Context, timeout time.Duration, tc *uint64) ([]Transaction, error)
 	// Abort ends a transaction; it returns when it has ended. Errors: *txn.StatusError, *txn.NotFoundError.
 	Abort(ctx context.Context, id txn.ID, caller cnx.Caller) error
-	// Grow makes as many coordinators as there are to be. Errors: txn.ErrNotAllowed if there are as many already,
-	// txn.ErrNotReady if it is not known whether there are.
+	// Grow makes coordinators until there are count. Errors: txn.ErrNotAllowed if there are as many already, and Count tells how
+	// many; txn.ErrNotReady if it is not known whether there are.
 	Grow(ctx context.Context, count uint64) error
 }
 
@@ -267,11 +267,12 @@ func (h *handler) scaleCoordinators(c *call) (any, error) {
 	if err := c.need(&wanted); err != nil {
 		return nil, err
 	}
-	if count := h.Transactions.Count(); wanted <= count {
-		return nil, &refusal{http.StatusNotAcceptable, fmt.Sprintf("Number of transaction coordinators should be more than the current number of transaction coordinator %d", count)}
-	}
 	if wanted > mostCoordinators {
 		return nil, &refusal{http.StatusNotAcceptable, fmt.Sprintf("%d transaction coordinators: at most %d", wanted, mostCoordinators)}
 	}
-	return nil, h.Transactions.Grow(c.Context(), wanted)
+	err := h.Transactions.Grow(c.Context(), wanted)
+	if errors.Is(err, txn.ErrNotAllowed) {
+		return nil, &refusal{http.StatusNotAcceptable, fmt.Sprintf("Number of transaction coordinators should be more than the current number of transaction coordinator %d", h.Transactions.Count())}
+	}
+	return nil, err
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,4 +193,64 @@ func grow(t *testing.T, s *Server, body string) (status int) {
 	}
 	_ = response.Body.Close()
 	return response.StatusCode
+}
+
+// Clients that registered notice nothing of a hand-over but that their connection is closed while they are idle: neither when an
+// instance comes, nor when one goes.
+func TestHandOverUnderLoad(t *testing.T) {
+	const count = 4
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := shared(etcd, count)
+	first, second := start(t, load(t, set...)), start(t, load(t, set...))
+	evenly(t, count, first, second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+
+	over := make(chan struct{})
+	var clients sync.WaitGroup
+	var ended, moved atomic.Int64
+	for tc := range uint64(count) {
+		for range 3 {
+			clients.Go(func() {
+				var client *wireclient.Conn
+				for {
+					if client == nil {
+						var err error
+						if client, err = wireclient.DialTC(ctx, first.ServiceURL(), tc); err != nil {
+							t.Errorf("find coordinator %d: %v", tc, err)
+							return
+						}
+					}
+					for range 20 {
+						id, err := client.Begin(ctx, tc, 60_000, "")
+						if err == nil {
+							err = client.End(ctx, id, txn.Commit, "")
+						}
+						if err != nil {
+							t.Errorf("transaction %s of coordinator %d: %v", id, tc, err)
+							return
+						}
+						ended.Add(1)
+					}
+					select {
+					case <-over:
+						_ = client.Close()
+						return
+					case <-client.Done():
+						client = nil
+						moved.Add(1)
+					case <-time.After(1500 * time.Millisecond):
+					}
+				}
+			})
+		}
+	}
+	third := start(t, load(t, set...))
+	evenly(t, count, first, second, third)
+	until(t, "a client has moved", func() bool { return moved.Load() > 0 })
+	stop(t, second)
+	evenly(t, count, first, third)
+	close(over)
+	clients.Wait()
+	t.Logf("%d transactions, %d connections moved", ended.Load(), moved.Load())
 }

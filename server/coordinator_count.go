@@ -90,6 +90,7 @@ func (a administered) Grow(ctx context.Context, count uint64) error {
 	err := etcdstore.GrowCoordinators(ctx, a.server.kv, a.server.options.space(), count)
 	var enough *etcdstore.NotMoreError
 	if errors.As(err, &enough) {
+		a.server.growTo(enough.Stored)
 		return fmt.Errorf("%w: %w", txn.ErrNotAllowed, err)
 	}
 	if err != nil {

@@ -185,6 +185,9 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 	events := logged(s.metrics.coordinatorEvents(), s.options.Log)
 	events.OutcomesChanged = s.terminated.Changed
 	options := s.options.coordinator(events, s.limits)
+	if s.peers != nil {
+		options.Relay = relay{s.cluster, s.peers}
+	}
 	participants, openLog := s.participants(), s.openLog(space)
 	s.newCoordinator = func(tc uint64) *coordinator.Coordinator {
 		return coordinator.New(tc, options, terms{leader}, openLog, participants, s.options.Log)
