@@ -149,9 +149,9 @@ func (c *Cluster) Leave(ctx context.Context) error {
 	c.leaving = true
 	c.mu.Unlock()
 	if first {
-		c.forgetSelf()
 		close(c.leave)
 	}
+	defer c.forgetSelf() // others first: what goes to them they are to expect
 	select {
 	case <-c.left:
 		return nil

@@ -27,11 +27,11 @@ type Coordinator struct {
 
 	leads atomic.Bool // a term was won and is not given up
 	aside atomic.Bool // others are left to lead
+	moved atomic.Bool // handed over: requests of registered connections are relayed
 
 	mu         sync.Mutex // guards the following
 	space      fsm.SpaceLevel
 	serving    bool
-	moved      bool                            // handed over: requests of registered connections are relayed
 	began      chan struct{}                   // closed while a term is served
 	registered map[context.Context]*connection // with this term, or with the one that was handed over
 	status     Status
@@ -119,7 +119,11 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// expireWaiting answers requests that have waited LoadWait for a term, until ctx is done.
+// placeWait is how long requests wait at least where another process is to lead: who sent them here may know better, because it
+// has just handed over.
+const placeWait = time.Second
+
+// expireWaiting answers requests that have waited LoadWait for a term, or placeWait where none is to come, until ctx is done.
 func (c *Coordinator) expireWaiting(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -134,7 +138,7 @@ func (c *Coordinator) expireWaiting(ctx context.Context) <-chan struct{} {
 			}
 			switch {
 			case !c.expected():
-				refuse(c.mail.expired(c.now()), errMoved)
+				refuse(c.mail.expired(c.now().Add(-placeWait)), errMoved)
 			case !c.isServing():
 				refuse(c.mail.expired(c.now().Add(-c.loadWait())), txn.ErrCoordinatorNotFound)
 			}
@@ -219,7 +223,8 @@ func (c *Coordinator) failedLoad(ctx context.Context, err error) {
 // beginTerm makes the coordinator visible to commands.
 func (c *Coordinator) beginTerm(status Status) {
 	c.mu.Lock()
-	c.serving, c.moved = true, false
+	c.serving = true
+	c.moved.Store(false)
 	c.status = status
 	close(c.began)
 	c.mu.Unlock()
@@ -238,7 +243,7 @@ func (c *Coordinator) endTerm(cause error) {
 	if was {
 		c.began = make(chan struct{})
 	}
-	term, moved := c.status.Term, c.moved
+	term, moved := c.status.Term, c.moved.Load()
 	c.mu.Unlock()
 	if !moved || !c.background(c.closeIdle) {
 		c.closeRegistered(func(*connection) bool { return true })
@@ -299,20 +304,21 @@ func (c *Coordinator) currentSpace() fsm.SpaceLevel {
 	return c.space
 }
 
-// submit queues a command whose answer somebody waits for; ctx is that of its connection. Where nobody here is to answer, it
-// is refused at once, or relayed if its connection had registered before the coordinator was handed over.
+// submit queues a command whose answer somebody waits for; ctx is that of its connection. A coordinator that was handed over
+// relays it if its connection had registered, and else refuses it.
 func (c *Coordinator) submit(ctx context.Context, cmd fsm.Command, answer answerFunc) {
 	if c.opts.Relay != nil {
-		if c.relay(ctx, cmd, answer) {
-			return
-		}
 		answer = c.orRelay(ctx, cmd, answer)
 	}
-	if !c.expected() {
+	if c.handedOver() {
 		answer(nil, errMoved)
 		return
 	}
 	if err := c.mail.put(letter{cmd: cmd, answer: answer, since: c.now()}); err != nil {
 		answer(nil, err)
+		return
+	}
+	if c.handedOver() { // meanwhile, and nobody may look into the mailbox any more
+		refuse(c.mail.take(nil), errMoved)
 	}
 }

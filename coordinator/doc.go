@@ -8,5 +8,5 @@
 //
 // When another process is to lead, the term is handed over between two appends: it is resigned, and what waited and what
 // connections that registered send later goes to that process (Relay), until each connection is idle and is closed. A process
-// that neither leads nor is to lead refuses requests at once.
+// that neither leads nor is to lead refuses connects at once, and requests after a second.
 package coordinator

@@ -84,7 +84,7 @@ func (g *Group) HandOver(ctx context.Context) {
 func (c *Coordinator) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.leads.Load() || c.serving || c.moved && len(c.registered) > 0
+	return c.leads.Load() || c.serving || c.moved.Load() && len(c.registered) > 0
 }
 
 // Count is the number of coordinators.

@@ -32,11 +32,14 @@ func (c *Coordinator) move() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.moved = true
+	c.moved.Store(true)
 	for _, registered := range c.registered {
 		registered.used = c.now()
 	}
 }
+
+// handedOver reports whether requests go elsewhere, as long as this process does not begin a term again.
+func (c *Coordinator) handedOver() bool { return c.moved.Load() && !c.leads.Load() }
 
 // relay sends cmd on if the coordinator was handed over and the connection had registered.
 func (c *Coordinator) relay(ctx context.Context, cmd fsm.Command, answer answerFunc) bool {
@@ -70,7 +73,7 @@ func (c *Coordinator) relayed(ctx context.Context) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	from := c.registered[ctx]
-	if !c.moved || from == nil {
+	if !c.handedOver() || from == nil {
 		return nil
 	}
 	from.waiting++
