@@ -239,7 +239,7 @@ func TestHandOverUnderLoad(t *testing.T) {
 					case <-client.Done():
 						client = nil
 						moved.Add(1)
-					case <-time.After(1500 * time.Millisecond):
+					case <-time.After(4 * time.Second):
 					}
 				}
 			})
