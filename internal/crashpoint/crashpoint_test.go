@@ -88,7 +88,7 @@ func perform(t *testing.T, run Run) (result Result) {
 
 // The same run has the same effects in the same order.
 func TestRunsRepeat(t *testing.T) {
-	for _, d := range []Deployment{Together, Apart} {
+	for _, d := range []Deployment{Together, Shared, Apart} {
 		plan := Plan{uses{Written, AddedWritten, Written}, Ending{ByCommit, Contrary, true}}
 		run := Run{Scenario: Scenario{d, SideBySide, []Plan{plan, plan}}, Kills: []Kill{{At: 9, Fate: After}}}
 		first := perform(t, run)

@@ -9,16 +9,17 @@
 //
 // A scenario is a deployment, up to three transactions with a plan each, and how they lie to each other in time.
 //
-//   - Together: coordinator and topics are one process on a store of its own, which settles commits of its own topics with the
-//     decision. Apart: the coordinator is a process that leads under a lease, the topics are another one that owns them under the
-//     lease of a session, on a store of others; each dies alone, and participants are called and answer separately.
+//   - Together: coordinator and topics are one process on a store of its own, which makes decision, participants and outcome of a
+//     commit durable at once where it can. Shared: the same on a store of others, where the coordinator is led under a lease and
+//     the topics are owned under that of a session. Apart: coordinator and topics are a process each; each dies alone, and
+//     participants are called and answer separately.
 //   - A plan says for each of three participants (two topics that are sent to, a subscription whose messages are acknowledged)
 //     whether the transaction leaves it alone, ADDs it, writes to it without an ADD, or both; and how it ends: by END with commit
 //     or abort, or by its deadline, and then nothing, or the same END again or the contrary one, behind the answer or at once.
-//   - One by one, side by side (all first operations at once, then all second ones, and so on), or nested.
+//   - Transactions are side by side (all first operations at once, then all second ones, and so on), or nested.
 //
-// A death is of the process that asks for an effect: before it happens, after it happened but before anybody hears of it, and
-// Apart also late: all that the process asked of the store happens when its successor has come to a given point of its recovery.
+// A death is of the process that asks for an effect: before it happens, after it happened but before anybody hears of it, and, but
+// for Together, late: all that the process asked of the store happens when its successor has come to a given point.
 // The last effect behind which a process dies is the last one of the scenario, since every process is killed in the end as well.
 // Clients live on: they ask again for what has no definite answer, as clients do, except for SEND and ACK, which are not the same
 // when repeated.
@@ -26,11 +27,11 @@
 // The parts of the space, each exhaustive (parts in space.go; the two topics are alike, so of two scenarios that differ only in
 // which is which one is taken; each scenario in which several effects wait at once is also run in the opposite order):
 //
-//   - one transaction, every use of every participant and every ending; late at 0 to 5.
+//   - one transaction, every use of every participant and every ending; late at 0, 1, 2, 3, 5 and 8 (Kill.Late).
 //   - one transaction, every set of participants and every way to end, with ENDs that meet; then the successor is killed at every
-//     one of its effects, too.
-//   - two transactions, every pair of such plans, in all three courses; late at 1 and 2.
-//   - three transactions, every choice of nine plans, side by side and nested; late at 1 and 2.
+//     one of its effects, too; late at 3 and 8.
+//   - two transactions, every pair of such plans (without an END that meets the deadline), side by side and nested; late at 3 and 8.
+//   - three transactions, every choice of nine plans, side by side and nested; late at 3 and 8.
 //
 // # What is checked
 //

@@ -9,10 +9,8 @@ import (
 type Course uint8
 
 const (
-	// OneByOne: each begins when the one before has ended.
-	OneByOne Course = iota
 	// SideBySide: all do their first operation at once, then their second, and so on.
-	SideBySide
+	SideBySide Course = iota
 	// Nested: each does everything but its end, then they end, the last one first.
 	Nested
 )
@@ -24,6 +22,9 @@ const (
 	// Together is one process on a store of its own, with the coordinator and the topics: what was asked of a store that died
 	// with it never happens later.
 	Together Deployment = iota
+	// Shared is such a process on a store of others: it leads under a lease, owns its topics under that of a session, and what it
+	// asked of the store may happen later.
+	Shared
 	// Apart is a process with the coordinator and one with the topics on a store of others: each dies alone, and what it asked
 	// of the store may happen later.
 	Apart
@@ -37,34 +38,25 @@ type Scenario struct {
 }
 
 func (s Scenario) String() string {
-	return fmt.Sprintf("%s %s %v", []string{"together", "apart"}[s.Deployment], []string{"one by one", "side by side", "nested"}[s.Course], s.Plans)
+	return fmt.Sprintf("%s %s %v", []string{"together", "shared", "apart"}[s.Deployment], []string{"side by side", "nested"}[s.Course], s.Plans)
 }
 
 // rounds are the operations of all clients. Those of one round are asked at once, the next round when all are answered.
 func (s Scenario) rounds() [][]operation {
 	var all [][]operation
-	switch s.Course {
-	case SideBySide:
+	if s.Course == SideBySide {
 		for i, plan := range s.Plans {
-			all = merge(all, plan.rounds(i))
+			all = merge(all, append(single(plan.beginning(i)), plan.end(i)...))
 		}
-	case Nested:
-		for i, plan := range s.Plans {
-			all = append(all, single(plan.beginning(i))...)
-		}
-		for i, plan := range slices.Backward(s.Plans) {
-			all = append(all, plan.end(i)...)
-		}
-	default:
-		for i, plan := range s.Plans {
-			all = append(all, plan.rounds(i)...)
-		}
+		return all
+	}
+	for i, plan := range s.Plans {
+		all = append(all, single(plan.beginning(i))...)
+	}
+	for i, plan := range slices.Backward(s.Plans) {
+		all = append(all, plan.end(i)...)
 	}
 	return all
-}
-
-func (p Plan) rounds(transaction int) [][]operation {
-	return append(single(p.beginning(transaction)), p.end(transaction)...)
 }
 
 func single(ops []operation) [][]operation {
@@ -103,8 +95,8 @@ type Kill struct {
 	// kill before. The first one that is not reached is instead when the clients are done.
 	At   int
 	Fate Fate
-	// Late counts two for each effect of the successor: 1 is just before its first one, 2 just behind it, before the successor
-	// hears of it, and so on. 0 is before it begins.
+	// Late counts two for each effect of the successor, without the leases and the record of its session: 1 is just before the
+	// first one, which is a fence, 2 just behind it, before the successor hears of it, and so on. 0 is before it begins.
 	Late int
 }
 

@@ -3,6 +3,7 @@ package crashpoint
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -107,17 +108,27 @@ func (w *world) newProcess(role string) *process {
 func (w *world) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.run.Deployment == Together {
-		if w.topics == nil {
-			p := w.newProcess("process")
-			w.topics, w.coordinators = p, p
-			p.start(func() error {
-				p.startTopics(w.coordinatorProcess)
-				return p.startCoordinator(embedded.New(p.topics), true)
-			}, w.fail)
-		}
+	if w.run.Deployment == Apart {
+		w.startApart()
 		return
 	}
+	if w.topics != nil {
+		return
+	}
+	p := w.newProcess("process")
+	w.topics, w.coordinators = p, p
+	p.start(func() error {
+		if w.run.Deployment == Shared {
+			if err := p.join(); err != nil {
+				return err
+			}
+		}
+		p.startTopics(w.coordinatorProcess)
+		return p.startCoordinator(embedded.New(p.topics), w.run.Deployment == Together)
+	}, w.fail)
+}
+
+func (w *world) startApart() {
 	if w.topics == nil {
 		p := w.newProcess("topics")
 		w.topics = p
@@ -213,9 +224,9 @@ func (w *world) step(e *effect) {
 		return
 	}
 	w.note("%s", e.text)
-	w.pass(e.Client)
+	w.pass(e)
 	e.Apply()
-	w.pass(e.Client)
+	w.pass(e)
 	w.gate.release(e)
 }
 
@@ -223,10 +234,13 @@ func (w *world) note(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%10v ", w.history.Now())+fmt.Sprintf(format, args...))
 }
 
-// pass counts what a process does towards the late effects of the one before it.
-func (w *world) pass(process string) {
+// pass counts what a process does towards the late effects of the one before it. What makes it known to others does not count.
+func (w *world) pass(e *effect) {
+	if e.Kind == etcdmodel.Grant || strings.HasPrefix(e.Keys()[0], space.Instances()) {
+		return
+	}
 	for _, l := range w.late {
-		if l.successor == process {
+		if l.successor == e.Client {
 			l.made++
 			w.applyLate(l)
 		}
