@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -102,6 +104,13 @@ func makeRoom(t *testing.T, ctx context.Context, cluster *etcdprocess.Cluster, c
 // FC-48: an etcd without space is an alarm and no crash: what cannot be stored is refused promptly, what needs no store goes on,
 // nothing is lost or reported done; once there is room everything goes on without a restart, overdue timeouts too.
 func TestFC48EtcdWithoutSpace(t *testing.T) {
+	t.Run("seen before a write meets it", func(t *testing.T) { etcdWithoutSpace(t, false) })
+	t.Run("met by a write", func(t *testing.T) { etcdWithoutSpace(t, true) })
+}
+
+// etcdWithoutSpace has a write of the coordinator meet the alarm, or lets the server see the alarm first. A term whose write met
+// it is over, and no other can begin before there is room.
+func etcdWithoutSpace(t *testing.T, met bool) {
 	cluster := etcdprocess.New(t, etcdprocess.Options{Quota: 16 << 20})
 	etcd, err := cluster.Client()
 	if err != nil {
@@ -118,6 +127,11 @@ func TestFC48EtcdWithoutSpace(t *testing.T) {
 	deadline := time.Now().Add(3 * time.Second)
 
 	fill(t, f.ctx, etcd)
+	if met {
+		for range 10 {
+			client.StartNewTxn(0, 60_000, "", func(*pulsarproto.BaseCommand, error) {}) // whatever comes of them
+		}
+	}
 	f.await("health tells of the alarm", func() bool { return f.health().Store == "refuse-end" })
 	refused := func(what string, do func(context.Context) error) {
 		t.Helper()
@@ -358,4 +372,86 @@ func TestCoordinatorThatCannotLoad(t *testing.T) {
 	}
 	f.await("it serves", func() bool { return f.health().Healthy })
 	f.end(f.dial(), kept, txn.Commit, success)
+}
+
+// O-4: a transaction that waits for a participant that fails for good is listed with the reason, by REST and on the command
+// line, until an operator declares the participant done.
+func TestTransactionThatCannotFinish(t *testing.T) {
+	cluster := etcdprocess.New(t, etcdprocess.Options{})
+	f := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
+	f.resume()
+	client := f.dial()
+	id := f.begin(client, longTTL, "")
+	f.send(f.produce(client, topic("damaged")), "m1", &id)
+	f.send(f.produce(client, topic("good")), "m2", &id)
+	f.Kill()
+	damage(t, f.ctx, cluster, topic("damaged"))
+	f.resume()
+
+	client = f.dial()
+	ended := make(chan error, 1)
+	client.StartEndTxn(id, txn.Commit, "", func(answer *pulsarproto.BaseCommand, err error) {
+		if err == nil {
+			err = wireclient.ErrorOf(answer)
+		}
+		ended <- err
+	})
+	waiting := func() *admin.Participant {
+		for _, p := range f.describe(id).Participants {
+			if p.State == "waiting" && p.Failure != "" {
+				return &p
+			}
+		}
+		return nil
+	}
+	f.await("the reason is listed", func() bool { return waiting() != nil })
+	stuck := waiting()
+	if stuck.Topic != topic("damaged") || !strings.Contains(stuck.Failure, "m/tail") {
+		t.Errorf("waits for %+v", stuck)
+	}
+	list := f.command("transactions", "list", "--state", "COMMITTING")
+	if !strings.Contains(list, id.String()) || !strings.Contains(list, topic("damaged")) || !strings.Contains(list, "m/tail") {
+		t.Errorf("listed as\n%s", list)
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("answered %v although it is not done", err)
+	default:
+	}
+	f.command("transactions", "resolve", id.String(), "--participant", topic("damaged"))
+	f.want("END_TXN", <-ended, success)
+	f.holds(topic("good"), "m2")
+}
+
+// damage makes what a topic stores of itself unreadable.
+func damage(t *testing.T, ctx context.Context, cluster *etcdprocess.Cluster, name string) {
+	t.Helper()
+	etcd, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := topicname.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := keyspace.New("pulsar-tc", "standalone")
+	found, err := etcd.Get(ctx, keys.TopicName(parsed.Domain, parsed.Tenant, parsed.Namespace, parsed.Local))
+	if err != nil || len(found.Kvs) != 1 {
+		t.Fatalf("name of %s: %v, %v", name, found, err)
+	}
+	// The data of a topic are named after the revision that created its name.
+	tail := keys.Topic(uint64(found.Kvs[0].CreateRevision)).Tail()
+	if got, err := etcd.Put(ctx, tail, "no position", clientv3.WithPrevKV()); err != nil || got.PrevKv == nil {
+		t.Fatalf("%s: %v, %v", tail, got, err)
+	}
+}
+
+// command runs the product's command line against the server and returns what it prints.
+func (f *fixture) command(arguments ...string) string {
+	f.Helper()
+	out, err := exec.CommandContext(f.ctx, f.Options.Binary, append(arguments, "--admin-url", f.Server.WebURL)...).CombinedOutput()
+	if err != nil {
+		f.Fatalf("%v: %v\n%s", arguments, err, out)
+	}
+	return string(out)
 }

@@ -1,11 +1,12 @@
 package faults
 
 import (
-	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdprocess"
 )
 
@@ -28,15 +29,12 @@ func onEveryStore(t *testing.T, test func(*testing.T, *fixture), set ...string) 
 	})
 }
 
-// resume starts the server and waits until its coordinator serves: one that was killed keeps it for a lease.
+// resume starts the server and waits until its coordinators serve: one that was killed keeps them for a lease.
 func (f *fixture) resume() {
 	f.Helper()
 	f.Start()
-	f.await("the coordinator serves", func() bool {
-		response, err := http.Get(f.Server.WebURL + "/health")
-		if err != nil {
-			return false
-		}
-		return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	f.await("the coordinators serve", func() bool {
+		all := f.health().Coordinators
+		return len(all) > 0 && !slices.ContainsFunc(all, func(c admin.Coordinator) bool { return !c.Serving })
 	})
 }
