@@ -210,6 +210,7 @@ func explain(err error) error {
 		{rpctypes.ErrUserEmpty, "etcd has authentication on: etcdUser and etcdPassword are not set"},
 		{rpctypes.ErrAuthFailed, "etcd does not know etcdUser, or etcdPassword is not its password"},
 		{rpctypes.ErrPermissionDenied, "etcdUser needs a role that may read and write the prefix of all keys here"},
+		{context.DeadlineExceeded, "does a majority of its members run?"},
 	} {
 		if errors.Is(err, hint.of) {
 			return fmt.Errorf("%w (%s)", err, hint.text)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdprocess"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
 )
 
@@ -276,4 +278,50 @@ func TestClusterGoesBack(t *testing.T) {
 	if err := store.Close(); err == nil {
 		t.Error("close hides the failure")
 	}
+}
+
+// A member that hangs is given no requests after a few looks: each would have an unknown result. When it goes on it is used again.
+func TestMemberThatHangs(t *testing.T) {
+	t.Parallel()
+	cluster := etcdprocess.New(t, etcdprocess.Options{Members: 3})
+	store := connect(t, optionsFor(cluster.Endpoints()...))
+	leader, err := cluster.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hung := cluster.Members[0]
+	if hung == leader {
+		hung = cluster.Members[1]
+	}
+	if err := hung.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	uses := func() bool { return slices.Contains(store.Client().Endpoints(), hung.URL()) }
+	eventually(t, "left out", func() bool { return !uses() })
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err := store.Client().Put(ctx, "key", "value")
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := hung.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "used again", uses)
+}
+
+// Members without a majority are told apart from members that are away.
+func TestNoMajority(t *testing.T) {
+	t.Parallel()
+	cluster := etcdprocess.New(t, etcdprocess.Options{Members: 3})
+	for _, m := range cluster.Members[1:] {
+		if err := m.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := optionsFor(cluster.Endpoints()...)
+	options.Patience = 3 * time.Second
+	refusedWith(t, options, "a majority")
 }
