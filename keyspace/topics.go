@@ -118,6 +118,7 @@ func namesPath(domain, tenant, namespace string) string {
 //	m/sub/<subscription>/acked/<ledger>/<bucket>   done entries behind the frontier
 //	m/sub/<subscription>/batch/<ledger>/<entry>    a partly acknowledged batch
 //	m/sub/<subscription>/pending/<txn>/<number>    what one group commit acknowledged in a transaction
+//	m/sub/<subscription>/pending/<txn>/committed   exists if the transaction is committed and that is not in the cursor yet
 //
 // Numbers are 16 hex digits, a <txn> is 32: most, then least.
 type Topic struct{ prefix string }
@@ -311,7 +312,20 @@ func (s Subscription) Pending(id txn.ID, number uint64) string {
 	return string(appendHex([]byte(s.PendingPrefix(id)), number))
 }
 
-// ParsePending reads what follows "pending/" in such a key.
+// Committed is the key that makes what a transaction holds acknowledged.
+func (s Subscription) Committed(id txn.ID) string { return s.PendingPrefix(id) + committed }
+
+const committed = "committed"
+
+// ParseCommitted reads what follows "pending/" in such a key.
+func ParseCommitted(text string) (id txn.ID, ok bool) {
+	p := parser{key: []byte(text)}
+	id = p.txn()
+	p.text("/" + committed)
+	return id, p.end()
+}
+
+// ParsePending reads what follows "pending/" in a key of Pending.
 func ParsePending(text string) (id txn.ID, number uint64, ok bool) {
 	p := parser{key: []byte(text)}
 	id = p.txn()

@@ -33,6 +33,7 @@ func TestTopicKeys(t *testing.T) {
 		sub.Frontier():             "/p/c/topics/data/000000000000002a/m/sub/0000000000000003/frontier",
 		sub.Acked(1, 2):            "/p/c/topics/data/000000000000002a/m/sub/0000000000000003/acked/0000000000000001/0000000000000002",
 		sub.Batch(1, 2):            "/p/c/topics/data/000000000000002a/m/sub/0000000000000003/batch/0000000000000001/0000000000000002",
+		sub.Committed(id):          "/p/c/topics/data/000000000000002a/m/sub/0000000000000003/pending/00000000000000010000000000000abc/committed",
 		sub.Pending(id, 5):         "/p/c/topics/data/000000000000002a/m/sub/0000000000000003/pending/00000000000000010000000000000abc/0000000000000005",
 	} {
 		if got != want {
@@ -65,6 +66,12 @@ func TestTopicKeysComeBack(t *testing.T) {
 	got, number, ok2 := ParsePending(tail)
 	if n != 4 || kind != "pending" || got != id || number != 9 || !ok || !ok2 {
 		t.Error("pending acknowledgement")
+	}
+	if got, ok := ParseCommitted(strings.TrimPrefix(topic.Subscription(4).Committed(id), topic.Subscription(4).Prefix()+"pending/")); got != id || !ok {
+		t.Error("committed acknowledgement")
+	}
+	if _, ok := ParseCommitted(tail); ok {
+		t.Error("a pending acknowledgement is taken for a committed one")
 	}
 	for _, bad := range []string{"", topic.Tail(), topic.Entries(1, 2) + "x", topic.Entries(1, 2) + ".12", strings.ToUpper(topic.Entries(10, 11))} {
 		if _, _, _, _, ok := topic.ParseEntries([]byte(bad)); ok {

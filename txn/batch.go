@@ -9,6 +9,23 @@ type Change struct {
 	Opens []Participant
 	// CloseAll deletes every open key of transaction Record.Least.
 	CloseAll bool
+	// Settlement, if not nil, is what participants make durable with the record.
+	Settlement *Settlement
+}
+
+// Settlement is what the commit of a transaction makes durable on its participants, in the etcd transaction that holds the
+// decision. A log does not know what the keys are.
+type Settlement struct {
+	// Fences must hold, else nothing of the etcd transaction is written.
+	Fences []Fence
+	// Puts are keys that are put, without a value; Deletes are keys that are deleted. Each is there once.
+	Puts, Deletes []string
+}
+
+// Fence is the condition that a key has a mod revision.
+type Fence struct {
+	Key      string
+	Revision int64
 }
 
 // Batch is what one group commit makes durable. A log may cut it into several etcd transactions between changes, in order;
@@ -38,7 +55,8 @@ type LogEntry struct {
 
 // Errors of a log. Both end the term: drop the state, answer nothing definite, load again in a new term.
 var (
-	// ErrFenced: the leader key is not this term's any more, or the index exists. Nothing was written.
+	// ErrFenced: the leader key is not this term's any more, the index exists, or a fence of a settlement does not hold. Nothing
+	// was written.
 	ErrFenced = errors.New("the term is over")
 	// ErrUnknownResult: the write may have been applied or may be applied later; only a new term's load can tell (TC-20).
 	ErrUnknownResult = errors.New("unknown whether the write was applied")

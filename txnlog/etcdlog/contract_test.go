@@ -38,8 +38,10 @@ type store struct {
 
 func newStore(t testing.TB, client *clientv3.Client, limits logtest.Limits) *store {
 	t.Helper()
-	if _, err := client.Delete(t.Context(), etcdtest.Space.TC(logtest.TC), clientv3.WithPrefix()); err != nil {
-		t.Fatal(err)
+	for _, prefix := range []string{etcdtest.Space.TC(logtest.TC), logtest.Participants} {
+		if _, err := client.Delete(t.Context(), prefix, clientv3.WithPrefix()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	leader, err := etcdleader.New(client, etcdtest.Space, etcdleader.Options{Exclusive: true}, zerolog.Nop())
 	if err != nil {
@@ -110,6 +112,24 @@ func (s *store) OpenKeys(t testing.TB, least uint64) []string {
 		hashes = append(hashes, strings.TrimPrefix(string(kv.Key), prefix))
 	}
 	return hashes
+}
+
+func (s *store) Put(t testing.TB, key string) txn.Fence {
+	t.Helper()
+	response, err := s.client.Put(t.Context(), key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return txn.Fence{Key: key, Revision: response.Header.Revision}
+}
+
+func (s *store) Exists(t testing.TB, key string) bool {
+	t.Helper()
+	response, err := s.client.Get(t.Context(), key, clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.Count > 0
 }
 
 // faultyKV decides the fate of transactions that write.

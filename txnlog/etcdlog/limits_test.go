@@ -34,6 +34,24 @@ func batchOf(n int) txn.Batch {
 	return batch
 }
 
+// settlements is n commits, each with one put and a number of fences, which hold: no key has their names.
+func settlements(n, fences int, shared bool) txn.Batch {
+	var batch txn.Batch
+	for least := range uint64(n) {
+		s := &txn.Settlement{Puts: []string{fmt.Sprintf("%sput/%d", logtest.Participants, least)}}
+		for i := range fences {
+			owner := least
+			if shared {
+				owner = 0
+			}
+			s.Fences = append(s.Fences, txn.Fence{Key: fmt.Sprintf("%sfence/%d/%d", logtest.Participants, owner, i)})
+		}
+		batch.Changes = append(batch.Changes, txn.Change{
+			Record: txn.Record{Op: txn.OpUpdate, Least: least, Status: txn.Committed}, CloseAll: true, Settlement: s})
+	}
+	return batch
+}
+
 func loaded(t testing.TB, store *store) *etcdlog.Log {
 	t.Helper()
 	log := store.NewTerm(t).(*etcdlog.Log)
@@ -58,6 +76,10 @@ func TestPieces(t *testing.T) {
 		{"no room for next and drop", txn.Batch{Changes: batchOf(126).Changes, Next: 7, DropBefore: 1}, 128, 1 << 20, 2},
 		{"records alone need no operations", ends(5000, false), 128, 2 << 20, 1},
 		{"bytes", ends(5000, false), 128, 64 << 10, 3},
+		{"two operations of a settlement each", settlements(63, 2, true), 128, 1 << 20, 1},
+		{"one settlement more than fits", settlements(64, 2, true), 128, 1 << 20, 2},
+		{"more fences than a transaction compares", settlements(40, 6, false), 128, 1 << 20, 2},
+		{"bytes of settlements", settlements(63, 2, true), 128, 8 << 10, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := newStore(t, client, logtest.Normal)

@@ -106,10 +106,15 @@ func (l *Log) write(ctx context.Context) (int, error) {
 	key := l.space.Log(l.tc, l.index)
 	value := l.piece.encoder.Value()
 	ops := l.piece.finish(clientv3.OpPut(key, string(value)))
+	conditions := append(make([]clientv3.Cmp, 0, fixedCompares+len(l.piece.fences)),
+		l.fence(), clientv3.Compare(clientv3.CreateRevision(key), "=", 0))
+	for _, fence := range l.piece.fences {
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(fence.Key), "=", fence.Revision))
+	}
 	response, err := l.kv.Txn(ctx).
-		If(l.fence(), clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+		If(conditions...).
 		Then(ops...).
-		Else(l.readLeader()).
+		Else(l.readLeader(), clientv3.OpGet(key, clientv3.WithKeysOnly())).
 		Commit()
 	if err != nil && refused(err) {
 		return 0, fmt.Errorf("append log entry %d: %w", l.index, err)
@@ -131,7 +136,7 @@ func refused(err error) bool {
 		errors.Is(err, rpctypes.ErrDuplicateKey) || errors.Is(err, rpctypes.ErrEmptyKey)
 }
 
-// fenced says why a condition was false: the response holds the leader key as it was then.
+// fenced says why a condition was false: the response holds the leader key as it was then and, of an append, the entry.
 func (l *Log) fenced(response *clientv3.TxnResponse) error {
 	if len(response.Responses) == 0 {
 		return txn.ErrFenced
@@ -142,6 +147,9 @@ func (l *Log) fenced(response *clientv3.TxnResponse) error {
 		return fmt.Errorf("%w: term %d has no leader key", txn.ErrFenced, l.term)
 	case leaders[0].CreateRevision != l.term:
 		return fmt.Errorf("%w: term %d was followed by term %d", txn.ErrFenced, l.term, leaders[0].CreateRevision)
+	}
+	if len(response.Responses) > 1 && len(response.Responses[1].GetResponseRange().GetKvs()) == 0 {
+		return fmt.Errorf("%w: a participant of a commit was loaded again", txn.ErrFenced)
 	}
 	return fmt.Errorf("%w: the entry exists", txn.ErrFenced)
 }

@@ -11,6 +11,10 @@ import (
 const (
 	// opOverhead is what an operation adds to a request beside its key and value: tags, lengths, nesting, response.
 	opOverhead = 32
+	// compareOverhead is what a compare adds to a request beside its key.
+	compareOverhead = 32
+	// fixedCompares are those of the leader key and of the log index.
+	fixedCompares = 2
 	// requestOverhead is what every request has: the compares, the else branch, the put of the log entry, raft's header.
 	requestOverhead = 1024
 	// participantHash is the length of the last part of an open key.
@@ -30,6 +34,8 @@ type piece struct {
 	opened  []openKey
 	keys    map[string]bool // of opened
 	touched map[uint64]touch
+	fences  []txn.Fence // of settlements
+	fenced  map[txn.Fence]bool
 	count   int // operations, all of them
 	bytes   int // of the request but the log value, an upper bound
 }
@@ -51,6 +57,7 @@ func (p *piece) init(space keyspace.Space, tc uint64, maxOps, maxBytes int) {
 	p.openKey = len(space.OpenPrefix(txn.ID{Most: tc})) + participantHash
 	p.keys = make(map[string]bool)
 	p.touched = make(map[uint64]touch)
+	p.fenced = make(map[txn.Fence]bool)
 }
 
 func (p *piece) reset() {
@@ -60,6 +67,9 @@ func (p *piece) reset() {
 	p.ops, p.opened = p.ops[:0], p.opened[:0]
 	clear(p.keys)
 	clear(p.touched)
+	clear(p.fences)
+	p.fences = p.fences[:0]
+	clear(p.fenced)
 	p.count, p.bytes = 1, requestOverhead // the put of the log entry
 }
 
@@ -88,6 +98,14 @@ func (p *piece) fits(c *txn.Change) bool {
 	} else {
 		count += len(c.Opens)
 		bytes += len(c.Opens) * (p.openKey + opOverhead)
+	}
+	if s := c.Settlement; s != nil {
+		// Some of the fences may be there already: an upper bound.
+		if fixedCompares+len(p.fences)+len(s.Fences) > p.maxOps {
+			return false
+		}
+		count += len(s.Puts) + len(s.Deletes)
+		bytes += settlementSize(s)
 	}
 	return count <= p.maxOps && bytes+p.encoder.Len()+txnlog.MaxSize(&c.Record) <= p.maxBytes
 }
@@ -118,6 +136,9 @@ func (p *piece) fill(rest *changes) {
 // take adds a change.
 func (p *piece) take(c *txn.Change) {
 	p.encoder.Add(&c.Record)
+	if c.Settlement != nil {
+		p.settle(c.Settlement)
+	}
 	if len(c.Opens) == 0 && !c.CloseAll {
 		return
 	}
@@ -142,6 +163,37 @@ func (p *piece) open(least uint64, participant txn.Participant, t *touch) {
 	p.opened = append(p.opened, openKey{least, key})
 	t.puts++
 	p.reserve(p.openKey)
+}
+
+// settle takes what participants make durable.
+func (p *piece) settle(s *txn.Settlement) {
+	for _, fence := range s.Fences {
+		if !p.fenced[fence] {
+			p.fenced[fence] = true
+			p.fences = append(p.fences, fence)
+		}
+	}
+	for _, key := range s.Puts {
+		p.ops = append(p.ops, clientv3.OpPut(key, ""))
+	}
+	for _, key := range s.Deletes {
+		p.ops = append(p.ops, clientv3.OpDelete(key))
+	}
+	p.count += len(s.Puts) + len(s.Deletes)
+	p.bytes += settlementSize(s)
+}
+
+// settlementSize is what a settlement adds to a request at most.
+func settlementSize(s *txn.Settlement) (size int) {
+	for _, fence := range s.Fences {
+		size += len(fence.Key) + compareOverhead
+	}
+	for _, keys := range [][]string{s.Puts, s.Deletes} {
+		for _, key := range keys {
+			size += len(key) + opOverhead
+		}
+	}
+	return size
 }
 
 // closeAll replaces the puts of a transaction by one range delete.

@@ -45,6 +45,10 @@ func Run(t *testing.T, open func(t testing.TB, limits Limits) Store) {
 		{"a crash between pieces leaves a prefix", Tight, crashBetweenPieces},
 		{"a term ends between pieces", Tight, termEndsBetweenPieces},
 		{"an addition is cut between participants", Tight, cutAddition},
+		{"a settlement is written with its record", Normal, settlement},
+		{"a settlement behind a fence that has moved writes nothing", Normal, movedFence},
+		{"a settlement of unknown fate is whole or not at all", Normal, unknownSettlement},
+		{"a batch is cut between settlements", Tight, cutSettlements},
 		{"damage stops the load", Normal, damage},
 		{"a hole stops the load", Normal, hole},
 	} {

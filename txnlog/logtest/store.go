@@ -14,6 +14,9 @@ import (
 // TC is the coordinator whose log is tested.
 const TC = 7
 
+// Participants is the prefix of the keys of participants. A store that is opened has none.
+const Participants = "/participant/"
+
 // patience is how long something may take that must happen.
 const patience = 30 * time.Second
 
@@ -49,6 +52,10 @@ type Store interface {
 	SetValue(t testing.TB, index uint64, value []byte)
 	// OpenKeys are the hashes of a transaction's open keys, in order.
 	OpenKeys(t testing.TB, least uint64) []string
+	// Put puts a key of a participant and returns the fence that it is since.
+	Put(t testing.TB, key string) txn.Fence
+	// Exists reports whether a key of a participant is there.
+	Exists(t testing.TB, key string) bool
 }
 
 // history is what a load brought.

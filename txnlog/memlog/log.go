@@ -168,11 +168,14 @@ func (l *Log) apply(w Write) (int, error) {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
 	part := l.store.of(l.tc)
-	if !l.holds() || part.values[w.Index] != nil {
+	if !l.holds() || part.values[w.Index] != nil || !l.store.holds(w.Changes) {
 		return 0, txn.ErrFenced
 	}
 	for i := range w.Changes {
 		part.change(&w.Changes[i])
+		if settlement := w.Changes[i].Settlement; settlement != nil {
+			l.store.settle(settlement)
+		}
 	}
 	part.values[w.Index] = value
 	if w.Next != 0 {

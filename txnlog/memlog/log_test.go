@@ -60,3 +60,7 @@ func (s *store) OpenKeys(_ testing.TB, least uint64) []string {
 	slices.Sort(hashes)
 	return hashes
 }
+
+func (s *store) Put(_ testing.TB, key string) txn.Fence { return s.Store.Put(key) }
+
+func (s *store) Exists(_ testing.TB, key string) bool { return s.Store.Exists(key) }

@@ -12,6 +12,8 @@ import (
 type Store struct {
 	mu        sync.Mutex
 	logs      map[uint64]*stored            // guarded by mu; by coordinator
+	keys      map[string]int64              // guarded by mu; keys of participants and their mod revisions
+	revision  int64                         // guarded by mu; the last that a key of a participant got
 	intercept func(tc uint64, w Write) Fate // guarded by mu
 }
 
@@ -47,7 +49,9 @@ const (
 )
 
 // NewStore returns an empty store.
-func NewStore() *Store { return &Store{logs: make(map[uint64]*stored)} }
+func NewStore() *Store {
+	return &Store{logs: make(map[uint64]*stored), keys: make(map[string]int64)}
+}
 
 // Intercept has f decide the fate of every later write; nil applies all. f may block: a write that it holds back is applied
 // when f returns, if the fence holds then.
@@ -103,6 +107,51 @@ func (s *Store) OpenKeys(id txn.ID) []txn.Participant {
 	}
 	slices.SortFunc(participants, txn.Participant.Compare)
 	return participants
+}
+
+// Put puts a key of a participant and returns its fence.
+func (s *Store) Put(key string) txn.Fence {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return txn.Fence{Key: key, Revision: s.put(key)}
+}
+
+func (s *Store) put(key string) int64 {
+	s.revision++
+	s.keys[key] = s.revision
+	return s.revision
+}
+
+// Exists reports whether a key of a participant is there.
+func (s *Store) Exists(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[key] != 0
+}
+
+// holds reports whether the fences of all settlements hold. The caller holds mu.
+func (s *Store) holds(changes []txn.Change) bool {
+	for i := range changes {
+		if changes[i].Settlement == nil {
+			continue
+		}
+		for _, fence := range changes[i].Settlement.Fences {
+			if s.keys[fence.Key] != fence.Revision {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// settle applies a settlement. The caller holds mu.
+func (s *Store) settle(settlement *txn.Settlement) {
+	for _, key := range settlement.Puts {
+		s.put(key)
+	}
+	for _, key := range settlement.Deletes {
+		delete(s.keys, key)
+	}
 }
 
 // read returns the values from index on in order, and the id bound.
