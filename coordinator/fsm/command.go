@@ -38,6 +38,8 @@ type EndTxn struct {
 	Least  uint64
 	Action txn.Action
 	Named  bool // the request carried a client name, so that it may be answered with ErrPreserverClosed (P-3)
+	// Settlement, if not nil, makes the commit durable on all participants that Machine.Settles returned just before.
+	Settlement *txn.Settlement
 }
 
 // Applied says that a participant has applied the decision, or needs nothing.

@@ -111,8 +111,13 @@ func (w *world) end(t *rapid.T) {
 	least := w.least(t)
 	action := rapid.SampledFrom([]txn.Action{txn.Commit, txn.Commit, txn.Abort}).Draw(t, "action")
 	r := request{kind: "end", least: least, action: action, caller: w.caller(t, least), named: rapid.Bool().Draw(t, "named")}
+	settled := rapid.Bool().Draw(t, "settled")
 	w.ask(r, func(to any) fsm.Command {
-		return &fsm.EndTxn{To: to, Caller: r.caller, Least: least, Action: action, Named: r.named}
+		cmd := &fsm.EndTxn{To: to, Caller: r.caller, Least: least, Action: action, Named: r.named}
+		if settled {
+			return settle(w.m, cmd)
+		}
+		return cmd
 	})
 }
 

@@ -27,7 +27,7 @@ func (m *Machine) endTxn(now int64, c *EndTxn) {
 		m.refuse(c.To, id, fmt.Errorf("%w: the store is full, the transaction stays open until there is space", txn.ErrNotReady))
 	case !isDecided:
 		t.waiters = append(t.waiters, waiter{c.To, c.Named})
-		m.decide(now, t, c.Action, false)
+		m.decide(now, t, c.Action, c.Settlement, false)
 	case action != c.Action:
 		m.contrary(c, t.status)
 		m.ready.NeedsProof = true
@@ -38,6 +38,20 @@ func (m *Machine) endTxn(now int64, c *EndTxn) {
 	default:
 		t.waiters = append(t.waiters, waiter{c.To, c.Named})
 	}
+}
+
+// Settles returns the participants of the transaction that c would commit now, if it has any. If all of them can make the commit
+// durable together with the decision, a Settlement in c spares the drive.
+func (m *Machine) Settles(c *EndTxn) []txn.Participant {
+	t := m.live[c.Least]
+	if t == nil || c.Action != txn.Commit || decided(t) || m.space == SpaceRefuseEnd || !mayAct(c.Caller, t.bucket.Key().Owner) {
+		return nil
+	}
+	participants := make([]txn.Participant, len(t.participants))
+	for i := range t.participants {
+		participants[i] = t.participants[i].Participant
+	}
+	return participants
 }
 
 // maxWaiters bounds the requests that wait for the end of one transaction: who asked may be long gone.
@@ -80,14 +94,15 @@ func (m *Machine) contrary(c *EndTxn, got txn.Status) {
 	m.reply(c.To, id, &txn.StatusError{ID: id, Want: txn.Open, Got: got})
 }
 
-// decide makes the one decision about an open transaction: the first one to be durable is the only one.
-func (m *Machine) decide(now int64, t *transaction, action txn.Action, timedOut bool) {
+// decide makes the one decision about an open transaction: the first one to be durable is the only one. With a settlement, or
+// without participants, it is the end at the same time.
+func (m *Machine) decide(now int64, t *transaction, action txn.Action, settlement *txn.Settlement, timedOut bool) {
 	if timedOut {
 		m.effect(Effect{Kind: Expired, ID: m.id(t.least)})
 	}
 	t.timedOut = timedOut
-	if len(t.participants) == 0 {
-		m.terminate(now, t, action)
+	if len(t.participants) == 0 || settlement != nil {
+		m.terminate(now, t, action, settlement)
 		return
 	}
 	m.append(txn.Change{
@@ -138,7 +153,7 @@ func (m *Machine) participantFailed(c *Failed) {
 func (m *Machine) finish(now int64, t *transaction) {
 	action, _ := t.status.Decided()
 	if m.space != SpaceRefuseEnd {
-		m.terminate(now, t, action)
+		m.terminate(now, t, action, nil)
 		return
 	}
 	t.parked = true
@@ -159,8 +174,9 @@ func (m *Machine) refuseParked(t *transaction, w waiter) {
 		fmt.Errorf("%w: the transaction is %s and its participants are done, its end is stored when there is space", err, t.status))
 }
 
-// terminate writes the record that ends a transaction and is its outcome (P-7, P-8, P-17), and answers everyone who waits.
-func (m *Machine) terminate(now int64, t *transaction, action txn.Action) {
+// terminate writes the record that ends a transaction and is its outcome (P-7, P-8, P-17), and answers everyone who waits. A
+// settlement goes with it, and then the record is the decision, too.
+func (m *Machine) terminate(now int64, t *transaction, action txn.Action, settlement *txn.Settlement) {
 	key := t.bucket.Key()
 	if t.parked {
 		t.parked = false
@@ -170,7 +186,7 @@ func (m *Machine) terminate(now int64, t *transaction, action txn.Action) {
 		Op: txn.OpUpdate, Least: t.least, Expected: t.status, Status: action.Decided(), TimedOut: t.timedOut,
 		Owner: key.Owner, ClientName: key.Name, StartTime: t.started, TimeoutMillis: t.ttl,
 		Time: max(now, m.lastEnded), Place: m.nextPlace(),
-	}})
+	}, Settlement: settlement, CloseAll: settlement != nil})
 	id := m.id(t.least)
 	m.effect(Effect{Kind: Ended, ID: id, Action: action, Millis: max(now-t.started, 0), TimedOut: t.timedOut})
 	for _, w := range t.waiters {

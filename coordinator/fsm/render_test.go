@@ -88,6 +88,9 @@ func change(c *txn.Change) string {
 	if c.CloseAll {
 		b.WriteString(" closes")
 	}
+	if c.Settlement != nil {
+		fmt.Fprintf(&b, " settles [%s]", strings.Join(c.Settlement.Puts, " "))
+	}
 	return b.String()
 }
 
@@ -103,6 +106,17 @@ func list(b *strings.Builder, title string, all []txn.Participant) {
 		fmt.Fprintf(b, " %s", title)
 	}
 	fmt.Fprintf(b, " [%s]", strings.Join(names, " "))
+}
+
+// settle gives cmd a settlement that names the participants, if the machine would take one.
+func settle(m *fsm.Machine, cmd *fsm.EndTxn) *fsm.EndTxn {
+	if participants := m.Settles(cmd); len(participants) > 0 {
+		cmd.Settlement = &txn.Settlement{}
+		for _, p := range participants {
+			cmd.Settlement.Puts = append(cmd.Settlement.Puts, short(p))
+		}
+	}
+	return cmd
 }
 
 const namespace = "persistent://tenant/namespace/"

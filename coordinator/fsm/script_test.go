@@ -221,7 +221,11 @@ func (s *script) parse(name string, a arguments) fsm.Command {
 	case "add":
 		return &fsm.AddParticipants{To: to, Caller: a.caller(), Least: least, Participants: a.participants()}
 	case "end":
-		return &fsm.EndTxn{To: to, Caller: a.caller(), Least: least, Action: a.action(), Named: a.has("named")}
+		cmd := &fsm.EndTxn{To: to, Caller: a.caller(), Least: least, Action: a.action(), Named: a.has("named")}
+		if a.has("settled") {
+			return settle(s.m, cmd)
+		}
+		return cmd
 	case "applied":
 		return &fsm.Applied{Least: least, Participant: participant(a.text("to"))}
 	case "failed":

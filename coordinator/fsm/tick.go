@@ -7,7 +7,7 @@ import "github.com/pulsar-tc/pulsar-tc/txn"
 func (m *Machine) tick(now int64, c *Tick) {
 	if m.space != SpaceRefuseEnd {
 		for n := 0; n < deadlinesPerTick && len(m.due) > 0 && m.due[0].deadline() <= now; n++ {
-			m.decide(now, m.due[0], txn.Abort, true)
+			m.decide(now, m.due[0], txn.Abort, nil, true)
 		}
 	}
 	m.expiring = m.expiring || c.Expire

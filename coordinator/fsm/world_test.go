@@ -119,9 +119,26 @@ func (w *world) append(t *rapid.T, batch *txn.Batch, n int) {
 	at := w.store.append(batch, n)
 	for i := range batch.Changes[:n] {
 		w.truth.record(t, &batch.Changes[i].Record)
+		if batch.Changes[i].Settlement != nil {
+			w.settled(t, &batch.Changes[i])
+		}
 	}
 	w.m.Appended(at)
 	w.twin.Appended(at)
+}
+
+// settled takes note that participants have applied a commit with its decision.
+func (w *world) settled(t *rapid.T, c *txn.Change) {
+	if c.Record.Status != txn.Committed || !c.CloseAll {
+		t.Fatalf("a settlement with %s", change(c))
+	}
+	least := c.Record.Least
+	if w.applied[least] == nil {
+		w.applied[least] = map[txn.Participant]bool{}
+	}
+	for _, name := range c.Settlement.Puts {
+		w.applied[least][participant(name)] = true
+	}
 }
 
 // crash loses the machine and compares the one that the log gives with it.
