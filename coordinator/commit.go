@@ -23,6 +23,7 @@ func (s *session) commit(ctx context.Context, ready *fsm.Ready) error {
 		return nil
 	}
 	effects, err := ready.Effects(func() error { return s.secure(ctx, ready) })
+	s.settled(err)
 	if err != nil {
 		for _, to := range ready.Waiting() {
 			to.(answerFunc)(nil, txn.ErrCoordinatorNotFound)

@@ -6,6 +6,9 @@
 // refused or its fate is unknown the term is over: everyone who waits gets ErrCoordinatorNotFound, connections that
 // registered are closed, and the next load tells what happened.
 //
+// Before a commit is stepped its participants are asked whether they can be part of the write that decides it. They hear of the
+// fate of that write before anybody else does.
+//
 // When another process is to lead, the term is handed over between two appends: it is resigned, and what waited and what
 // connections that registered send later goes to that process (Relay), until each connection is idle and is closed. A process
 // that neither leads nor is to lead refuses connects at once, and requests after a second.

@@ -51,6 +51,11 @@ type Participants interface {
 	// done. A nil error means that the decision is applied there durably, or that p is gone for good and needs nothing.
 	// lowWaterMark is two's complement (TC-17): every transaction of this coordinator up to it has ended.
 	End(ctx context.Context, id txn.ID, p txn.Participant, action txn.Action, lowWaterMark uint64, done func(error))
+	// Settle prepares that the commit of id, which is open, is made durable on all of its participants by the etcd transaction
+	// that decides it. It does not wait. settled must be called exactly once: with nil when the settlement is durable, before
+	// anybody hears of that, else with the error of the append. Until then the participants let nothing of id change.
+	// A nil settlement: not possible here and now, the commit has to be driven.
+	Settle(id txn.ID, participants []txn.Participant) (settlement *txn.Settlement, settled func(error))
 }
 
 // Relay asks the process that is to lead a coordinator which this one has handed over. No method blocks. done is called

@@ -314,6 +314,7 @@ type participants struct {
 	inFlight int
 	most     int // in flight at once
 	inline   bool
+	settle   func(txn.ID, []txn.Participant) (*txn.Settlement, func(error))
 }
 
 // errHang lets a call wait until the term ends.
@@ -337,6 +338,16 @@ func (p *participants) End(ctx context.Context, id txn.ID, at txn.Participant, a
 		return
 	}
 	go p.finish(ctx, c, answer, done)
+}
+
+// Settle prepares commits if settle is set.
+func (p *participants) Settle(id txn.ID, all []txn.Participant) (*txn.Settlement, func(error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.settle == nil {
+		return nil, nil
+	}
+	return p.settle(id, all)
 }
 
 func (p *participants) finish(ctx context.Context, c call, answer func(call) error, done func(error)) {

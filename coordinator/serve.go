@@ -19,12 +19,14 @@ type session struct {
 	machine *fsm.Machine
 	store   Log
 	drives  *drives
-	spare   []letter // memory for the mailbox
-	batch   []letter // taken, not yet stepped
-	expire  time.Time
-	timer   *time.Timer
-	refusal error          // of what waits when the term ends
-	tasks   sync.WaitGroup // reads of a log prefix, and answers that are held back
+	// settling is to be called with the fate of the batch.
+	settling []func(error)
+	spare    []letter // memory for the mailbox
+	batch    []letter // taken, not yet stepped
+	expire   time.Time
+	timer    *time.Timer
+	refusal  error          // of what waits when the term ends
+	tasks    sync.WaitGroup // reads of a log prefix, and answers that are held back
 }
 
 // load reads the log into a machine and starts what its state asks for.
@@ -196,6 +198,7 @@ func (s *session) address(l *letter) fsm.Command {
 		cmd.To = l.answer
 	case *fsm.EndTxn:
 		cmd.To = l.answer
+		s.settle(cmd)
 	case *fsm.Describe:
 		cmd.To = l.answer
 	case *fsm.List:
@@ -208,4 +211,26 @@ func (s *session) address(l *letter) fsm.Command {
 		cmd.To = l.answer
 	}
 	return l.cmd
+}
+
+// settle lets the participants of the transaction that cmd commits take part in the write of the decision, if they can.
+func (s *session) settle(cmd *fsm.EndTxn) {
+	participants := s.machine.Settles(cmd)
+	if len(participants) == 0 {
+		return
+	}
+	settlement, settled := s.c.participants.Settle(txn.ID{Most: s.c.tc, Least: cmd.Least}, participants)
+	if settlement != nil {
+		cmd.Settlement = settlement
+		s.settling = append(s.settling, settled)
+	}
+}
+
+// settled tells participants what became of their settlements.
+func (s *session) settled(err error) {
+	for i, settled := range s.settling {
+		settled(err)
+		s.settling[i] = nil
+	}
+	s.settling = s.settling[:0]
 }

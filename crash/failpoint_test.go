@@ -16,7 +16,7 @@ var everyKind = []struct {
 	nth  int
 }{
 	{failpoint.New, 20}, {failpoint.Add, 10}, {failpoint.Send, 10}, {failpoint.Ack, 5}, {failpoint.Decision, 10},
-	{failpoint.Terminal, 10}, {failpoint.TopicCommit, 5}, {failpoint.TopicAbort, 3}, {failpoint.AckCommit, 3},
+	{failpoint.Terminal, 10}, {failpoint.Settle, 10}, {failpoint.TopicCommit, 5}, {failpoint.TopicAbort, 3}, {failpoint.AckCommit, 3},
 	{failpoint.AckAbort, 2}, {failpoint.Plain, 10}, {failpoint.PlainAck, 5}, {failpoint.Rolling, 1}, {failpoint.Load, 1},
 	{failpoint.Leader, 1}, {failpoint.TopicLoad, 2}, {failpoint.Subscribe, 3}, {failpoint.Terminate, 3}, {failpoint.Delete, 3},
 }

@@ -80,6 +80,7 @@ func TestFC02RepeatWhileRunning(t *testing.T) {
 	id := f.begin(client, longTTL, "")
 	f.send(f.produce(client, topic("t1")), "m1", &id)
 	f.send(f.produce(client, topic("t2")), "m2", &id)
+	f.driven(client, id)
 	first := make(chan error, 1)
 	go func() { first <- client.End(f.ctx, id, txn.Commit, "") }()
 	f.await("one participant is held up", func() bool { return f.Server.Said("TOPIC_COMMIT 1 holds") })
@@ -140,6 +141,15 @@ func TestFC02ParticipantsEndOnce(t *testing.T) {
 			}
 			f.receive(consumer, "mark 1") // of holds; "before" does not come again
 		})
+	}
+}
+
+// driven makes the coordinator decide a transaction first and tell its participants then: a commit is made durable on all of
+// them by one write only if each is loaded, and one topic here does not even exist.
+func (f *fixture) driven(client *wiretopic.Client, id txn.ID) {
+	f.Helper()
+	if _, err := client.Call(f.ctx, wireclient.AddPartitions(id, topic("nowhere"))); err != nil {
+		f.Fatal(err)
 	}
 }
 

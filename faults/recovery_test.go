@@ -39,6 +39,7 @@ func TestFC07DecidedBeforeCrash(t *testing.T) {
 	id := f.begin(client, longTTL, "")
 	f.send(f.produce(client, topic("t1")), "m1", &id)
 	f.send(f.produce(client, topic("t2")), "m2", &id)
+	f.driven(client, id)
 	if err := client.End(f.ctx, id, txn.Commit, ""); err == nil {
 		t.Fatal("success was answered before the participants were done")
 	}

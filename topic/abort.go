@@ -36,6 +36,7 @@ func (t *Topic) abort(transaction *txnbuffer.Transaction, done func(error)) *abo
 	a := &abortion{topic: t, txn: transaction, waiters: []func(error){done}}
 	t.aborts = append(t.aborts, a)
 	t.aborting[transaction.ID] = a
+	t.settling.take(transaction.ID)
 	if !transaction.Known() {
 		t.findBlocks()
 	}
@@ -88,6 +89,7 @@ func (s *abortStep) perform() {
 	t.buffer.Ended(a.txn.ID)
 	t.dedup.Ended(a.txn.ID)
 	delete(t.aborting, a.txn.ID)
+	t.settling.drop(a.txn.ID)
 	a.done = true
 	t.counts.aborted++
 	for _, done := range a.waiters {

@@ -109,7 +109,7 @@ func (a *ackItem) prepare(g *group) bool {
 	if a.err = a.fitsParts(); a.err != nil {
 		return true
 	}
-	if a.inTxn && g.ends(holdRef{s, a.id}) || !g.fits(cursorOps, size) {
+	if a.inTxn && (g.ends(holdRef{s, a.id}) || !g.claim(a.id)) || !g.fits(cursorOps, size) {
 		return false
 	}
 	switch {

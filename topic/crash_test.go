@@ -41,23 +41,25 @@ func (w *world) breakWrite(n int, applied bool) (broken *bool) {
 // client does what clients do: it comes again and repeats what was not answered. However it goes, the end is the same.
 func TestCrashAtEveryWrite(t *testing.T) {
 	for _, applied := range []bool{false, true} {
-		for n := 1; ; n++ {
-			if !crashStory(t, n, applied) {
-				if n < 12 {
-					t.Fatalf("the story has %d writes only", n-1)
+		for _, settled := range []bool{false, true} {
+			for n := 1; ; n++ {
+				if !crashStory(t, n, applied, settled) {
+					if n < 12 {
+						t.Fatalf("the story has %d writes only", n-1)
+					}
+					break
 				}
-				break
 			}
 		}
 	}
 }
 
-// crashStory reports whether the story has an n-th write.
-func crashStory(t *testing.T, n int, applied bool) bool {
+// crashStory reports whether the story has an n-th write. settled: commits are settled, as long as that is possible.
+func crashStory(t *testing.T, n int, applied, settled bool) bool {
 	w := newWorld(t, func(o *Options) { o.MaxTxnOps = 24 })
 	defer w.close()
 	broken := w.breakWrite(n, applied)
-	story := fmt.Sprintf("write %d, applied %v", n, applied)
+	story := fmt.Sprintf("write %d, applied %v, settled %v", n, applied, settled)
 	committed, aborted := w.coord.begin(), w.coord.begin()
 	again := func(what string, try func() error, fine ...error) {
 		t.Helper()
@@ -119,6 +121,9 @@ func crashStory(t *testing.T, n int, applied bool) bool {
 	}
 	send(50, nil, "last")
 	for id, action := range map[txn.ID]txn.Action{committed: txn.Commit, aborted: txn.Abort} {
+		if settled && action == txn.Commit && w.trySettle(id, w.participant("a", "")) {
+			continue
+		}
 		w.coord.decide(t, id)
 		again("end", func() error { return w.tryEnd(id, action, "a", "") })
 	}
@@ -152,6 +157,9 @@ func crashStory(t *testing.T, n int, applied bool) bool {
 		return c.tryAck(ackOf(pulsarproto.CommandAck_Individual, find("plain")...))
 	})
 	for id, action := range map[txn.ID]txn.Action{first: txn.Commit, second: txn.Abort} {
+		if settled && action == txn.Commit && w.trySettle(id, w.participant("a", "s")) {
+			continue
+		}
 		w.coord.decide(t, id)
 		again("end ack", func() error { return w.tryEnd(id, action, "a", "s") })
 	}

@@ -201,16 +201,17 @@ type closeItem struct {
 func (c *closeItem) cancel() {
 	c.cancelled = true
 	if c.closed {
-		c.topic.removing = false
+		c.topic.reopen()
 	}
 }
 
-func (c *closeItem) prepare(*group) bool { return true }
+func (c *closeItem) prepare(*group) bool { return c.topic.settling.stop() }
 
 func (c *closeItem) undo() {}
 
 func (c *closeItem) done(*group) {
 	t := c.topic
+	defer t.admitSettlements()
 	switch {
 	case t.removing:
 		c.answer(fmt.Errorf("%w: %s is being deleted", errFencedTopic, t.fullName))
@@ -232,8 +233,13 @@ func (c *closeItem) fail(err error) { c.answer(err) }
 
 func (ts *Topics) reopen(closed []*Topic) {
 	for _, t := range closed {
-		t.post(func(bool) { t.removing = false })
+		t.post(func(bool) { t.reopen() })
 	}
+}
+
+func (t *Topic) reopen() {
+	t.removing = false
+	t.admitSettlements()
 }
 
 // connected reports whether producers or consumers are attached.

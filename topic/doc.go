@@ -18,6 +18,11 @@
 //     coordinator deletes it with the decision. So nothing is written behind a decision, and no participant is forgotten.
 //     If it does not exist, the coordinator is asked once to register the participant; then the command is refused.
 //   - An end is applied behind all commands that came before it, so the fate of the topic's own writes is known.
+//   - A commit on loaded topics is in the coordinator's write (Settle): it compares the owner keys, deletes the mark, and puts a key
+//     beside what the transaction holds on a subscription, which makes that acknowledged. A transaction is never written about by
+//     the topic while its commit is being settled, nor the other way round, so the order of the two in the store is the order in memory.
+//     The cursors follow with the next groups, and delete what made the commit durable; a load finds either. Nothing takes
+//     a topic or a subscription away below a settlement, and a cursor does not go back before those that are done.
 //   - Nobody reads at or behind the first entry of the oldest unresolved transaction. An abort deletes the entries of the
 //     transaction, and its mark with the last of them. So no reader meets an aborted entry, and none has to be remembered.
 //   - An end of a transaction that has nothing here succeeds and stores nothing; a contrary end that comes after the first was
@@ -64,5 +69,6 @@
 //	m/sub/.../name        the name, without version byte
 //	m/sub/.../properties  per property: uvarint length, key, uvarint length, value; absent: none
 //	m/sub/.../frontier, acked, batch    package cursor
-//	m/sub/.../pending     package pendingack
+//	m/sub/.../pending/.../<number>     package pendingack
+//	m/sub/.../pending/.../committed    nothing that is read
 package topic

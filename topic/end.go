@@ -23,7 +23,7 @@ func (e *endItem) prepare(g *group) bool {
 		return true
 	}
 	ref := holdRef{id: e.id}
-	if g.adds(ref) || !g.fits(1, 0) {
+	if g.adds(ref) || !g.fits(1, 0) || !g.claim(e.id) {
 		return false
 	}
 	transaction, err := t.buffer.End(e.id, e.action)
@@ -101,7 +101,7 @@ func (e *endAckItem) prepare(g *group) bool {
 	}
 	s := e.topic.subscriptions[e.subscription]
 	ref := holdRef{s, e.id}
-	if g.adds(ref) || !g.fits(1+cursorOps, 0) {
+	if g.adds(ref) || !g.fits(1+cursorOps, 0) || !g.claim(e.id) {
 		return false
 	}
 	if s == nil || s.gone || !s.pending.Holds(e.id) {

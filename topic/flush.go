@@ -47,7 +47,7 @@ func (t *Topic) closedNow() bool { return t.ctx.Err() != nil }
 
 // gather makes the next group, or returns nil if nothing can be done now.
 func (t *Topic) gather() *group {
-	if t.queue.empty() && len(t.aborting) == 0 && len(t.unsaved) == 0 {
+	if t.queue.empty() && len(t.aborting) == 0 && len(t.unsaved) == 0 && !t.folding.due {
 		return nil
 	}
 	if g := t.gatherOne(); g != nil {
@@ -60,12 +60,14 @@ func (t *Topic) gather() *group {
 	for s := range t.unsaved {
 		s.resume(g)
 	}
+	t.fold(g)
 	t.stepAborts(g)
 	for !t.queue.empty() && t.queue.peek().prepare(g) {
 		g.items = append(g.items, t.queue.peek())
 		t.queue.pop()
 	}
-	if len(g.items) == 0 && len(g.ops) == 0 && len(g.cursors) == 0 {
+	if g.empty() {
+		g.release()
 		return nil
 	}
 	return g
@@ -168,6 +170,7 @@ func (g *group) finishCursors() {
 		}
 		if changes.Complete {
 			s.dropCommitted(g)
+			s.dropSettled(g)
 		}
 	}
 }
@@ -194,6 +197,7 @@ func (t *Topic) written(g *group, result *clientv3.TxnResponse, err error) {
 
 // applied performs what g stands for, now that it is durable.
 func (t *Topic) applied(g *group) {
+	g.release() // before anybody hears of it and asks for the next
 	if g.clears {
 		t.dedup.Clear()
 	}
@@ -222,6 +226,7 @@ func (t *Topic) applied(g *group) {
 		s.cursor.Saved(changes)
 		if changes.Complete {
 			delete(t.unsaved, s)
+			s.folded(g)
 		} else {
 			t.unsaved[s] = struct{}{}
 		}
@@ -260,6 +265,7 @@ func (t *Topic) refused(g *group, result *clientv3.TxnResponse) {
 			missing[ref] = true
 		}
 	}
+	g.release()
 	for i := len(g.items) - 1; i >= 0; i-- {
 		g.items[i].undo()
 	}

@@ -34,6 +34,10 @@ type group struct {
 	holds     map[holdRef]*pendingack.Held
 	cursors   map[*subscription]*cursor.Changes
 	steps     []*abortStep
+	// claimed are transactions about which nobody else writes meanwhile.
+	claimed map[txn.ID]struct{}
+	// folds is how many settled commits of a subscription are stored with its cursor.
+	folds map[*subscription]int
 
 	attaches bool // a producer
 
@@ -93,6 +97,8 @@ func newGroup(t *Topic) *group {
 		marks:     make(map[txn.ID]*markDraft),
 		holds:     make(map[holdRef]*pendingack.Held),
 		cursors:   make(map[*subscription]*cursor.Changes),
+		claimed:   make(map[txn.ID]struct{}),
+		folds:     make(map[*subscription]int),
 		opCount:   fixedOps,
 	}
 	g.deduplicate()
@@ -125,6 +131,25 @@ func (g *group) write(op clientv3.Op) { g.ops = append(g.ops, op) }
 func (g *group) require(open openRef, ref holdRef) {
 	g.opens[open] = struct{}{}
 	g.written[ref] = struct{}{}
+}
+
+// claim lets g write about transaction id, until release. It reports false while a commit of id is being settled.
+func (g *group) claim(id txn.ID) bool {
+	if _, has := g.claimed[id]; has {
+		return true
+	}
+	if !g.topic.settling.take(id) {
+		return false
+	}
+	g.claimed[id] = struct{}{}
+	return true
+}
+
+// release ends what claim began: the fate of g is known, or there is no group.
+func (g *group) release() {
+	for id := range g.claimed {
+		g.topic.settling.drop(id)
+	}
 }
 
 // adds reports whether the group adds to ref.

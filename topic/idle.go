@@ -9,7 +9,7 @@ func (t *Topic) idle() bool {
 	if len(t.producers) > 0 || t.writing != nil || !t.queue.empty() || len(t.draining) > 0 {
 		return false
 	}
-	if len(t.aborting)+len(t.unsaved)+len(t.asking)+len(t.creating) > 0 || t.finding {
+	if len(t.aborting)+len(t.unsaved)+len(t.folding.subscriptions)+len(t.asking)+len(t.creating) > 0 || t.finding || !t.settling.idle() {
 		return false
 	}
 	for _, s := range t.subscriptions {
@@ -33,6 +33,10 @@ func (t *Topic) rest(now time.Time, policies *Policies) {
 		t.deleting = true
 		t.registry.deleteInactive(t.name, func() { t.post(func(bool) { t.deleting = false }) })
 	case now.Sub(t.idleSince) >= t.options.IdleUnload:
+		if !t.settling.stop() {
+			t.admitSettlements()
+			return
+		}
 		if due, some := t.dueAgain(now, policies); some {
 			left := t.dormant(due)
 			t.left = &left

@@ -46,6 +46,7 @@ func (ts *Topics) newTopic(name topicname.Name, taken ownership) *Topic {
 		fence: taken.fence, ledger: uint64(taken.fence), lost: taken.lost,
 		buffer: txnbuffer.New(), dedup: dedup.New(), reads: make(chan struct{}, maxReads),
 		aborting: make(map[txn.ID]*abortion), unsaved: make(map[*subscription]struct{}), asking: make(map[openRef]*registration),
+		settling: newSettling(), folding: folding{subscriptions: make(map[*subscription]struct{})},
 		producers: make(map[string]*producer), subscriptions: make(map[string]*subscription), creating: make(map[string]bool),
 	}
 	t.measured = ts.options.Now()
@@ -73,6 +74,7 @@ type storedSubscription struct {
 	buckets    []cursor.BucketValue
 	partials   []cursor.PartialValue
 	pending    []storedPending
+	committed  []txn.ID
 }
 
 type storedPending struct {
@@ -157,6 +159,10 @@ func (s *storedSubscription) take(key string, value []byte) error {
 		s.properties = properties
 		return err
 	case "pending":
+		if id, ok := keyspace.ParseCommitted(rest); ok {
+			s.committed = append(s.committed, id)
+			return nil
+		}
 		id, number, ok := keyspace.ParsePending(rest)
 		if !ok {
 			return errUnknownKey
@@ -203,6 +209,7 @@ func (l *loader) finish() error {
 			return &txn.CorruptError{Key: t.keys.Subscription(id).Prefix(), Reason: err.Error()}
 		}
 		t.subscriptions[s.name] = s
+		t.settling.add(s.name, s.keys)
 		t.nextSubID = max(t.nextSubID, id+1)
 	}
 	return nil
@@ -232,5 +239,10 @@ func (s *storedSubscription) restore(t *Topic, id uint64) (*subscription, error)
 		restored.pending.Restore(p.id, p.held)
 		restored.nextPending = max(restored.nextPending, p.number+1)
 	}
+	for _, id := range s.committed {
+		restored.committed(id)
+		t.folding.due = true
+	}
+	restored.read = c.Frontier()
 	return restored, nil
 }

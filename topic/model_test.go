@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// TestTopicAgainstList sends, acknowledges and ends at random, plain and in transactions, by several producers that fence each
+// TestTopicAgainstList sends, acknowledges and ends at random, plain and in transactions, which the coordinator drives or settles, by several producers that fence each
 // other, with deduplication and repeats or without, breaks writes before and after they are applied, restarts, and compares what a
 // reader and a subscription are given with a list.
 func TestTopicAgainstList(t *testing.T) {
@@ -44,6 +44,7 @@ func TestTopicAgainstList(t *testing.T) {
 		if n := w.keysUnder(w.space("a").TxnPrefix()); n != 0 {
 			rt.Fatalf("%d marks are left", n)
 		}
+		eventually(w.t, "no acknowledgement is pending", func() bool { return w.pendingKeys("a") == 0 })
 	})
 }
 
@@ -232,6 +233,21 @@ func (r *modelRun) fence() {
 }
 
 func (r *modelRun) end(x *modelTxn, action txn.Action) {
+	settled := action == txn.Commit && rapid.Bool().Draw(r.rt, "settled") &&
+		r.w.trySettle(x.id, r.w.participant("a", ""), r.w.participant("a", "s"))
+	if !settled {
+		r.drive(x, action)
+	}
+	x.ended, x.committed = true, action == txn.Commit
+	for _, m := range r.model {
+		if m.heldBy == x {
+			m.heldBy = nil
+			m.acked = m.acked || x.committed
+		}
+	}
+}
+
+func (r *modelRun) drive(x *modelTxn, action txn.Action) {
 	r.w.coord.decide(r.w.t, x.id)
 	for _, subscription := range []string{"", "s"} {
 		for {
@@ -240,13 +256,6 @@ func (r *modelRun) end(x *modelTxn, action txn.Action) {
 				break
 			}
 			r.again(err)
-		}
-	}
-	x.ended, x.committed = true, action == txn.Commit
-	for _, m := range r.model {
-		if m.heldBy == x {
-			m.heldBy = nil
-			m.acked = m.acked || x.committed
 		}
 	}
 }

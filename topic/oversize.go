@@ -21,6 +21,7 @@ func refusedForSize(err error) bool {
 // divide takes back a group that the store refused for its size. Its items are written one at a time, and one that is too large
 // by itself is refused.
 func (t *Topic) divide(g *group, err error) {
+	g.release()
 	for i := len(g.items) - 1; i >= 0; i-- {
 		g.items[i].undo()
 	}
@@ -51,6 +52,7 @@ func (t *Topic) gatherOne() *group {
 	g.single = true
 	if t.queue.empty() || !t.queue.peek().prepare(g) {
 		t.singles = 0
+		g.release()
 		return nil
 	}
 	g.items = append(g.items, t.queue.peek())

@@ -99,7 +99,7 @@ func (i *seekItem) prepare(g *group) bool {
 	if s.gone {
 		return true
 	}
-	if !g.fits(cursorOps, 0) {
+	if !g.fits(cursorOps, 0) || s.unfolded() {
 		return false
 	}
 	s.cursor.Reset(i.to)
@@ -154,6 +154,9 @@ var errConnected = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Unconnecte
 func (i *unsubscribeItem) prepare(g *group) bool {
 	s := i.subscription
 	i.busy = i.unused && len(s.consumers) > 0
+	if i.busy && s.durable && !s.gone {
+		s.topic.settling.add(s.name, s.keys) // it was withdrawn for a turn before
+	}
 	if s.gone || i.busy {
 		return true
 	}
@@ -165,6 +168,9 @@ func (i *unsubscribeItem) prepare(g *group) bool {
 	if _, touched := g.cursors[s]; touched || len(s.commits) > 0 || !g.fits(1, 0) {
 		return false
 	}
+	if s.durable && !s.topic.settling.withdraw(s.name) {
+		return false
+	}
 	s.gone, i.deletes = true, true
 	if s.durable {
 		g.write(clientv3.OpDelete(s.keys.Prefix(), clientv3.WithPrefix()))
@@ -174,8 +180,11 @@ func (i *unsubscribeItem) prepare(g *group) bool {
 }
 
 func (i *unsubscribeItem) undo() {
-	if i.deletes {
-		i.subscription.gone, i.deletes = false, false
+	if s := i.subscription; i.deletes {
+		s.gone, i.deletes = false, false
+		if s.durable {
+			s.topic.settling.add(s.name, s.keys)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *sendItem) await(g *group) bool {
 		s.refuse(ended(id))
 		return false
 	}
-	return s.msg.InTxn && g.ends(holdRef{id: id})
+	return s.msg.InTxn && (g.ends(holdRef{id: id}) || !g.claim(id))
 }
 
 // take puts the send into g if there is room.

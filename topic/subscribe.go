@@ -127,6 +127,9 @@ func (i *subscribeItem) done(*group) {
 	t := i.topic
 	if i.created != nil && t.subscriptions[i.name] == nil {
 		t.subscriptions[i.name] = i.created
+		if i.durable {
+			t.settling.add(i.name, i.created.keys)
+		}
 	}
 	delete(t.creating, i.name)
 	s := t.subscriptions[i.name]

@@ -32,6 +32,7 @@ type subscription struct {
 	pending     *pendingack.Handle
 	nextPending uint64
 	commits     []*ackCommit
+	settled     []txn.ID      // committed, not in the stored cursor yet
 	waiting     []func(error) // answers to acknowledgements whose cursor needs another group
 
 	consumers []*consumer
@@ -94,14 +95,18 @@ func (s *subscription) committing(id txn.ID) *ackCommit {
 
 // commit puts what id holds into the cursor.
 func (s *subscription) commit(id txn.ID, answer func(error)) *ackCommit {
-	held := s.pending.Held(id)
+	s.ackHeld(s.pending.Held(id))
+	c := &ackCommit{id: id, waiters: []func(error){answer}}
+	s.commits = append(s.commits, c)
+	s.topic.settling.take(id)
+	return c
+}
+
+func (s *subscription) ackHeld(held pendingack.Held) {
 	s.ackAll(held.Individual)
 	if held.Cumulative != nil {
 		s.ackThrough(*held.Cumulative)
 	}
-	c := &ackCommit{id: id, waiters: []func(error){answer}}
-	s.commits = append(s.commits, c)
-	return c
 }
 
 func (s *subscription) ack(hold pendingack.Hold) {
@@ -162,6 +167,7 @@ func (s *subscription) saved() {
 	s.commits, s.waiting = nil, nil
 	for _, c := range commits {
 		s.freePending(s.pending.Release(c.id).Individual)
+		s.topic.settling.drop(c.id)
 	}
 	for _, c := range commits {
 		c.answer(nil)

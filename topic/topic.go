@@ -52,6 +52,8 @@ type Topic struct {
 	aborts   []*abortion // in order
 	aborting map[txn.ID]*abortion
 	unsaved  map[*subscription]struct{} // cursors that need another group
+	folding  folding
+	settling settling
 	asking   map[openRef]*registration
 	finding  bool // the blocks of restored transactions are being looked for
 	groups   uint64
@@ -135,7 +137,7 @@ func (t *Topic) round() {
 	}
 	t.tellEnd()
 	t.evict()
-	if len(t.draining) > 0 && t.writing == nil && t.queue.empty() && len(t.aborting) == 0 {
+	if len(t.draining) > 0 && t.writing == nil && t.queue.empty() && len(t.aborting) == 0 && t.settling.stop() {
 		t.giveUp(txn.ErrNotReady)
 	}
 }
@@ -166,6 +168,7 @@ func (t *Topic) drain(closed func()) {
 			return
 		}
 		t.draining = append(t.draining, closed)
+		t.settling.stop()
 	})
 }
 
@@ -198,6 +201,10 @@ func (t *Topic) giveUp(err error) {
 // shut closes the topic: nothing definite is answered, clients are disconnected and come again.
 func (t *Topic) shut(err error) {
 	t.registry.forget(t)
+	t.settling.stop()
+	if t.folding.alarm != nil {
+		t.folding.alarm.Stop()
+	}
 	t.close()
 	t.cancel()
 	t.failWaiting(err)

@@ -244,6 +244,9 @@ func (e elsewhere) End(ctx context.Context, id txn.ID, participant txn.Participa
 	ended.End(ctx, id, participant, action, lowWaterMark, done)
 }
 
+// Settle settles nothing: the topics are not here.
+func (elsewhere) Settle(txn.ID, []txn.Participant) (*txn.Settlement, func(error)) { return nil, nil }
+
 // endOn ends transactions on the topics of another process.
 type endOn struct{ *process }
 
@@ -252,6 +255,8 @@ func (e endOn) EndTxn(ctx context.Context, id txn.ID, participant txn.Participan
 		e.topics.EndTxn(context.WithoutCancel(ctx), id, participant, action, lowWaterMark, func(err error) { answer(struct{}{}, err) })
 	}, func(_ struct{}, err error) { done(err) })
 }
+
+func (endOn) Settle(txn.ID, []txn.Participant) (*txn.Settlement, func(error)) { return nil, nil }
 
 // unknown makes of a lost answer what a connection makes of it: nothing is known.
 func unknown(err error) error {

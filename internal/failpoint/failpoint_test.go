@@ -39,30 +39,33 @@ func remove(key string) clientv3.Op { return clientv3.OpDelete(key) }
 func TestKinds(t *testing.T) {
 	deciding := txn.Record{Op: txn.OpUpdate, Expected: txn.Open, Status: txn.Committing}
 	ended := txn.Record{Op: txn.OpUpdate, Expected: txn.Committing, Status: txn.Committed}
+	settled := txn.Record{Op: txn.OpUpdate, Expected: txn.Open, Status: txn.Committed}
 	atOnce := txn.Record{Op: txn.OpUpdate, Expected: txn.Open, Status: txn.Aborted}
 	for name, c := range map[string]struct {
 		ops  []clientv3.Op
 		want []Kind
 	}{
-		"leader":       {[]clientv3.Op{put(space.Leader(1))}, []Kind{Leader}},
-		"load":         {[]clientv3.Op{clientv3.OpGet(space.LogPrefix(1), clientv3.WithPrefix())}, []Kind{Load}},
-		"new":          {[]clientv3.Op{put(space.Next(1)), logPut(txn.Record{Op: txn.OpNew})}, []Kind{Log, New}},
-		"add":          {[]clientv3.Op{logPut(txn.Record{Op: txn.OpAddPartition}), put(space.Open(id, txn.Participant{Topic: "t"}))}, []Kind{Log, Add}},
-		"decision":     {[]clientv3.Op{logPut(deciding), remove(space.OpenPrefix(id))}, []Kind{Log, Decision}},
-		"outcome":      {[]clientv3.Op{logPut(ended)}, []Kind{Log, Terminal}},
-		"end at once":  {[]clientv3.Op{logPut(atOnce)}, []Kind{Log, Decision, Terminal}},
-		"rolling":      {[]clientv3.Op{logPut(), clientv3.OpDelete(space.Log(1, 0), clientv3.WithRange(space.Log(1, 4)))}, []Kind{Log, Rolling}},
-		"topic load":   {[]clientv3.Op{put(topic.Owner())}, []Kind{TopicLoad}},
-		"plain":        {[]clientv3.Op{put(topic.Entries(1, 2)), put(topic.Tail())}, []Kind{Plain}},
-		"send":         {[]clientv3.Op{put(topic.TxnEntries(1, 2, id)), put(topic.Txn(id))}, []Kind{Send}},
-		"subscribe":    {[]clientv3.Op{put(subscription.Name()), put(subscription.Frontier())}, []Kind{Subscribe}},
-		"ack":          {[]clientv3.Op{put(subscription.Pending(id, 1))}, []Kind{Ack}},
-		"plain ack":    {[]clientv3.Op{put(subscription.Acked(1, 0))}, []Kind{PlainAck}},
-		"ack commit":   {[]clientv3.Op{remove(subscription.PendingPrefix(id)), put(subscription.Frontier())}, []Kind{AckCommit}},
-		"ack abort":    {[]clientv3.Op{remove(subscription.PendingPrefix(id))}, []Kind{AckAbort}},
-		"topic commit": {[]clientv3.Op{remove(topic.Txn(id))}, []Kind{TopicCommit}},
-		"topic abort":  {[]clientv3.Op{remove(topic.TxnEntries(1, 2, id)), remove(topic.Txn(id))}, []Kind{TopicAbort}},
-		"terminate":    {[]clientv3.Op{put(topic.Terminated())}, []Kind{Terminate}},
+		"leader":          {[]clientv3.Op{put(space.Leader(1))}, []Kind{Leader}},
+		"load":            {[]clientv3.Op{clientv3.OpGet(space.LogPrefix(1), clientv3.WithPrefix())}, []Kind{Load}},
+		"new":             {[]clientv3.Op{put(space.Next(1)), logPut(txn.Record{Op: txn.OpNew})}, []Kind{Log, New}},
+		"add":             {[]clientv3.Op{logPut(txn.Record{Op: txn.OpAddPartition}), put(space.Open(id, txn.Participant{Topic: "t"}))}, []Kind{Log, Add}},
+		"decision":        {[]clientv3.Op{logPut(deciding), remove(space.OpenPrefix(id))}, []Kind{Log, Decision}},
+		"outcome":         {[]clientv3.Op{logPut(ended)}, []Kind{Log, Terminal}},
+		"end at once":     {[]clientv3.Op{logPut(atOnce)}, []Kind{Log, Decision, Terminal}},
+		"settle":          {[]clientv3.Op{logPut(settled), remove(topic.Txn(id)), put(subscription.Committed(id))}, []Kind{Log, Decision, Terminal, Settle}},
+		"settle messages": {[]clientv3.Op{logPut(settled), remove(topic.Txn(id))}, []Kind{Log, Decision, Terminal, Settle}},
+		"rolling":         {[]clientv3.Op{logPut(), clientv3.OpDelete(space.Log(1, 0), clientv3.WithRange(space.Log(1, 4)))}, []Kind{Log, Rolling}},
+		"topic load":      {[]clientv3.Op{put(topic.Owner())}, []Kind{TopicLoad}},
+		"plain":           {[]clientv3.Op{put(topic.Entries(1, 2)), put(topic.Tail())}, []Kind{Plain}},
+		"send":            {[]clientv3.Op{put(topic.TxnEntries(1, 2, id)), put(topic.Txn(id))}, []Kind{Send}},
+		"subscribe":       {[]clientv3.Op{put(subscription.Name()), put(subscription.Frontier())}, []Kind{Subscribe}},
+		"ack":             {[]clientv3.Op{put(subscription.Pending(id, 1))}, []Kind{Ack}},
+		"plain ack":       {[]clientv3.Op{put(subscription.Acked(1, 0))}, []Kind{PlainAck}},
+		"ack commit":      {[]clientv3.Op{remove(subscription.PendingPrefix(id)), put(subscription.Frontier())}, []Kind{AckCommit}},
+		"ack abort":       {[]clientv3.Op{remove(subscription.PendingPrefix(id))}, []Kind{AckAbort}},
+		"topic commit":    {[]clientv3.Op{remove(topic.Txn(id))}, []Kind{TopicCommit}},
+		"topic abort":     {[]clientv3.Op{remove(topic.TxnEntries(1, 2, id)), remove(topic.Txn(id))}, []Kind{TopicAbort}},
+		"terminate":       {[]clientv3.Op{put(topic.Terminated())}, []Kind{Terminate}},
 		"delete": {[]clientv3.Op{
 			remove(space.TopicName("persistent", "public", "default", "t")), remove(topic.Owner()), put(space.Deleted(7)),
 		}, []Kind{Delete}},

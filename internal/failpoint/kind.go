@@ -22,6 +22,7 @@ const (
 	Add      Kind = "ADD"      // participants are registered
 	Decision Kind = "END"      // a decision, with or without its outcome
 	Terminal Kind = "TERMINAL" // an outcome
+	Settle   Kind = "SETTLE"   // a decision, its outcome, and what participants have of it
 	Rolling  Kind = "ROLLING"  // the oldest part of the log is dropped
 )
 
@@ -33,9 +34,9 @@ const (
 	Send        Kind = "SEND"         // messages in transactions
 	Ack         Kind = "ACK"          // acknowledgements in transactions
 	PlainAck    Kind = "PLAIN_ACK"    // acknowledgements outside transactions
-	TopicCommit Kind = "TOPIC_COMMIT" // END_TXN_ON_PARTITION is applied
+	TopicCommit Kind = "TOPIC_COMMIT" // END_TXN_ON_PARTITION is applied, not by Settle
 	TopicAbort  Kind = "TOPIC_ABORT"
-	AckCommit   Kind = "ACK_COMMIT" // END_TXN_ON_SUBSCRIPTION is applied
+	AckCommit   Kind = "ACK_COMMIT" // a cursor has what transactions acknowledged
 	AckAbort    Kind = "ACK_ABORT"
 	Terminate   Kind = "TERMINATE"    // a topic is closed to writers
 	Delete      Kind = "TOPIC_DELETE" // a topic goes, with all its partitions
@@ -52,8 +53,8 @@ func kindsOf(ops []clientv3.Op) []Kind {
 
 // effects collects what the operations of one transaction do.
 type effects struct {
-	found                                                   []Kind
-	subscriptionEnds, cursorWrites, txnEnds, entriesDropped bool
+	found                                                            []Kind
+	subscriptionEnds, cursorWrites, txnEnds, entriesDropped, settles bool
 }
 
 func (e *effects) add(kind Kind) {
@@ -150,6 +151,8 @@ func (e *effects) subscription(op clientv3.Op, rest string) {
 	switch {
 	case op.IsPut() && rest == "name":
 		e.add(Subscribe)
+	case op.IsPut() && pending && strings.HasSuffix(rest, "/committed"):
+		e.settles = true
 	case op.IsPut() && pending:
 		e.add(Ack)
 	case op.IsDelete() && pending:
@@ -161,6 +164,8 @@ func (e *effects) subscription(op clientv3.Op, rest string) {
 
 func (e *effects) kinds() []Kind {
 	switch {
+	case e.settles, e.txnEnds && slices.Contains(e.found, Log):
+		e.add(Settle)
 	case e.txnEnds && e.entriesDropped:
 		e.add(TopicAbort)
 	case e.txnEnds:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdmodel"
+	"github.com/pulsar-tc/pulsar-tc/internal/history"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog"
 )
@@ -126,7 +127,23 @@ func (o *oracle) status(p *process, id txn.ID, d *durable, r *txn.Record) {
 	if decided {
 		d.decided, d.action = true, action
 	}
+	if r.Op == txn.OpUpdate && r.Expected == txn.Open && r.Status == txn.Committed {
+		o.settled(p, id, d)
+	}
 	d.ended = d.ended || r.Status.Final()
+}
+
+// settled notes that participants have applied a commit with its decision, in the same request.
+func (o *oracle) settled(p *process, id txn.ID, d *durable) {
+	w, now := o.world, o.world.history.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for participant := range d.participants {
+		w.decisions = append(w.decisions, &history.Decision{
+			Span: history.Span{Client: p.name, Call: now, Return: now},
+			ID:   id, Participant: participant.String(), Action: txn.Commit, Answer: history.Done,
+		})
+	}
 }
 
 // of returns a copy of what the log says of a transaction.
@@ -194,8 +211,21 @@ func (o *oracle) answeredEnd(p *process, id txn.ID, action txn.Action, err error
 // unresolved is a key of a topic that says that a transaction is still to be ended there; empty: there is none.
 func (w *world) unresolved(id txn.ID) string {
 	suffix := fmt.Sprintf("/%016x%016x", id.Most, id.Least)
-	for _, kv := range w.store.Contents(w.space.Topics() + "data/") {
-		if strings.Contains(kv.Key, "/m/") && strings.Contains(kv.Key, suffix) && !w.isDoomed(kv.Key) {
+	return w.firstUnresolved(func(key string) bool { return strings.Contains(key, "/m/") && strings.Contains(key, suffix) })
+}
+
+// firstUnresolved is the first of the keys of topics for which is is true; what a committed transaction still has pending is as
+// good as acknowledged.
+func (w *world) firstUnresolved(is func(key string) bool) string {
+	contents := w.store.Contents(w.space.Topics() + "data/")
+	committed := map[string]bool{}
+	for _, kv := range contents {
+		if pending, found := strings.CutSuffix(kv.Key, "/committed"); found {
+			committed[pending] = true
+		}
+	}
+	for _, kv := range contents {
+		if at := strings.LastIndexByte(kv.Key, '/'); is(kv.Key) && !committed[kv.Key[:at]] && !w.isDoomed(kv.Key) {
 			return kv.Key
 		}
 	}

@@ -95,6 +95,15 @@ func (s participants) End(ctx context.Context, id txn.ID, participant txn.Partic
 	w.network.call(ctx, p, to, label, start, done)
 }
 
+// Settle implements coordinator.Participants. Half of the commits that topics could settle are driven.
+func (s participants) Settle(id txn.ID, all []txn.Participant) (*txn.Settlement, func(error)) {
+	p, w := s.process, s.world
+	if w.chance.unit("driven", id.String()) < 0.5 {
+		return nil, nil
+	}
+	return p.topics.Settle(id, all)
+}
+
 // endTxn is END_TXN_ON_PARTITION or END_TXN_ON_SUBSCRIPTION as it arrives at the process.
 func (p *process) endTxn(id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
 	w := p.world

@@ -88,12 +88,11 @@ func (w *world) leftover() string {
 		if w.isDoomed(kv.Key) {
 			continue
 		}
-		if strings.HasPrefix(key, "tc/") && strings.Contains(key, "/open/") ||
-			strings.HasPrefix(key, "topics/data/") && (strings.Contains(key, "/m/txn/") || strings.Contains(key, "/pending/")) {
+		if strings.HasPrefix(key, "tc/") && strings.Contains(key, "/open/") {
 			return key
 		}
 	}
-	return ""
+	return w.firstUnresolved(func(key string) bool { return strings.Contains(key, "/m/txn/") || strings.Contains(key, "/pending/") })
 }
 
 // isDoomed tells keys of the topic of which nothing is expected.

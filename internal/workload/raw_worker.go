@@ -103,6 +103,11 @@ func (w *rawWorker) work(ctx context.Context, id txn.ID) error {
 			}
 		}
 	}
+	if rand.IntN(3) == 0 { // a participant that is not loaded: the commit is driven
+		if err := w.use(ctx, id, "ADD", wireclient.AddPartitions(id, w.outputs[0]+"-unused")); err != nil {
+			return err
+		}
+	}
 	for range rand.IntN(3) {
 		if err := w.acknowledge(ctx, id, w.inputs[rand.IntN(len(w.inputs))]); err != nil {
 			return err

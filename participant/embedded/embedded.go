@@ -11,6 +11,7 @@ import (
 // Topics is where transactions are ended.
 type Topics interface {
 	EndTxn(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error))
+	Settle(id txn.ID, participants []txn.Participant) (*txn.Settlement, func(error))
 }
 
 // Participants implements coordinator.Participants.
@@ -29,4 +30,9 @@ func (p *Participants) End(ctx context.Context, id txn.ID, participant txn.Parti
 		stop()
 		once.Do(func() { done(err) })
 	})
+}
+
+// Settle implements coordinator.Participants.
+func (p *Participants) Settle(id txn.ID, participants []txn.Participant) (*txn.Settlement, func(error)) {
+	return p.topics.Settle(id, participants)
 }

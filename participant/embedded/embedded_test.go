@@ -18,6 +18,8 @@ func (t *topics) EndTxn(_ context.Context, _ txn.ID, _ txn.Participant, _ txn.Ac
 	t.done, t.lowWaterMark = done, lowWaterMark
 }
 
+func (t *topics) Settle(txn.ID, []txn.Participant) (*txn.Settlement, func(error)) { return nil, nil }
+
 func TestEndIsAnsweredOnce(t *testing.T) {
 	failed := errors.New("failed")
 	for _, cancelFirst := range []bool{false, true} {

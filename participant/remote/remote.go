@@ -14,6 +14,7 @@ import (
 // Here ends transactions on topics of this process. It is a coordinator.Participants.
 type Here interface {
 	End(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error))
+	Settle(id txn.ID, participants []txn.Participant) (*txn.Settlement, func(error))
 }
 
 // Owners tells who owns topics.
@@ -69,6 +70,11 @@ func (p *Participants) End(ctx context.Context, id txn.ID, participant txn.Parti
 		return
 	}
 	go e.whereOwned(name)
+}
+
+// Settle implements coordinator.Participants. What another instance serves it does not settle.
+func (p *Participants) Settle(id txn.ID, participants []txn.Participant) (*txn.Settlement, func(error)) {
+	return p.here.Settle(id, participants)
 }
 
 // end is one call of End.

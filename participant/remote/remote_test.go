@@ -32,6 +32,8 @@ type world struct {
 
 func (w *world) lock() func() { w.mu.Lock(); return w.mu.Unlock }
 
+func (w *world) Settle(txn.ID, []txn.Participant) (*txn.Settlement, func(error)) { return nil, nil }
+
 func (w *world) End(_ context.Context, _ txn.ID, _ txn.Participant, _ txn.Action, _ uint64, done func(error)) {
 	w.ask("a")
 	done(nil)

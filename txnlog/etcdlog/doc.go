@@ -3,6 +3,7 @@
 // Invariants:
 //   - Every write compares the create revision of the leader key with the term and the create revision of its own log key
 //     with 0. So a term appends only while it holds, and no index is written twice, however late etcd applies a request.
+//   - A settlement is in the etcd transaction of its record, which compares its fences, too.
 //   - The pieces of a batch that is too large for one etcd transaction are written one after the other in order; a crash
 //     leaves a prefix.
 //   - What is not clearly refused is of unknown fate. It is never sent again.
