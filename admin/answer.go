@@ -14,7 +14,17 @@ type Failure struct {
 	Reason string `json:"reason"`
 }
 
-func (h *handler) fail(w http.ResponseWriter, code int, err error) {
+// ElsewhereError says that another process can tell of a transaction. A client is sent there.
+type ElsewhereError struct{ WebURL string }
+
+func (e *ElsewhereError) Error() string { return "the transaction's coordinator is led by " + e.WebURL }
+
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, code int, err error) {
+	var elsewhere *ElsewhereError
+	if errors.As(err, &elsewhere) {
+		w.Header().Set("Location", elsewhere.WebURL+r.URL.RequestURI())
+		code = http.StatusTemporaryRedirect
+	}
 	h.write(w, code, Failure{Reason: explain(err)})
 }
 

@@ -6,6 +6,9 @@
 //	GET  /pulsar-tc/v1/transactions/{most}/{least}           one, live or ended
 //	POST /pulsar-tc/v1/transactions/{most}/{least}/resolve   {"topic": "...", "subscription": "...", "operator": "..."}
 //
+// Where several processes share the store, a list has what this one leads, and who asks for a transaction that another one leads is
+// sent there (307); /health names all of them.
+//
 // Errors are JSON objects with one field, reason. The handler makes no decision of its own.
 //
 // What requests hold is bounded: a list shows at most 10,000 transactions (1,000 unless limit says otherwise) and is written

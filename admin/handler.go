@@ -56,12 +56,12 @@ func (h *handler) getHealth(w http.ResponseWriter, _ *http.Request) {
 func (h *handler) list(w http.ResponseWriter, r *http.Request) {
 	filter, err := parseFilter(r)
 	if err != nil {
-		h.fail(w, http.StatusBadRequest, err)
+		h.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
 	found, err := h.transactions.List(r.Context(), filter)
 	if err != nil {
-		h.fail(w, statusOf(err), err)
+		h.fail(w, r, statusOf(err), err)
 		return
 	}
 	h.writeList(w, found)
@@ -99,12 +99,12 @@ func pathID(r *http.Request) (txn.ID, error) {
 func (h *handler) describe(w http.ResponseWriter, r *http.Request) {
 	id, err := pathID(r)
 	if err != nil {
-		h.fail(w, http.StatusBadRequest, err)
+		h.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
 	found, err := h.transactions.Describe(r.Context(), id)
 	if err != nil {
-		h.fail(w, statusOf(err), err)
+		h.fail(w, r, statusOf(err), err)
 		return
 	}
 	h.write(w, http.StatusOK, found)
@@ -120,16 +120,16 @@ type Resolution struct {
 func (h *handler) resolve(w http.ResponseWriter, r *http.Request) {
 	id, err := pathID(r)
 	if err != nil {
-		h.fail(w, http.StatusBadRequest, err)
+		h.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
 	var body Resolution
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil {
-		h.fail(w, http.StatusBadRequest, fmt.Errorf("request body: %w", err))
+		h.fail(w, r, http.StatusBadRequest, fmt.Errorf("request body: %w", err))
 		return
 	}
 	if body.Topic == "" || body.Operator == "" {
-		h.fail(w, http.StatusBadRequest, errors.New("request body: topic and operator are required"))
+		h.fail(w, r, http.StatusBadRequest, errors.New("request body: topic and operator are required"))
 		return
 	}
 	p := txn.Participant{Topic: body.Topic}
@@ -137,7 +137,7 @@ func (h *handler) resolve(w http.ResponseWriter, r *http.Request) {
 		p.Subscription, p.Kind = body.Subscription, txn.AckedSubscription
 	}
 	if err := h.transactions.Resolve(r.Context(), id, p, body.Operator); err != nil {
-		h.fail(w, statusOf(err), err)
+		h.fail(w, r, statusOf(err), err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -19,7 +19,7 @@ func (h *handler) limited(next http.Handler) http.Handler {
 		case tokens <- struct{}{}:
 		default:
 			w.Header().Set("Retry-After", "1")
-			h.fail(w, http.StatusServiceUnavailable, errTooManyRequests)
+			h.fail(w, r, http.StatusServiceUnavailable, errTooManyRequests)
 			return
 		}
 		defer func() { <-tokens }()

@@ -40,7 +40,9 @@ type Filter struct {
 
 // Transactions answers for the coordinators. Errors are package txn's.
 type Transactions interface {
+	// List has those of the coordinators that are led here.
 	List(ctx context.Context, filter Filter) ([]Transaction, error)
+	// Describe and Resolve are about a coordinator that is led here. Errors: *ElsewhereError if it is not.
 	Describe(ctx context.Context, id txn.ID) (Transaction, error)
 	// Resolve declares a participant done; operator is written to the log.
 	Resolve(ctx context.Context, id txn.ID, participant txn.Participant, operator string) error

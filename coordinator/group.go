@@ -195,21 +195,41 @@ func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error
 	return answer.Descriptions[0], nil
 }
 
-// List returns live transactions of all coordinators that serve, by id, at most limit (0: all). A coordinator that does not
-// answer makes it fail: half a list would be read as a whole one.
+// List returns live transactions of all coordinators that this process leads or is to lead, by id, at most limit (0: all). A
+// coordinator that does not answer makes it fail: half a list would be read as a whole one.
 func (g *Group) List(ctx context.Context, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
 	var all []fsm.Description
 	for _, c := range g.coordinators() {
-		answer, err := c.ask(ctx, &fsm.List{Filter: filter, Limit: limit})
-		if err != nil {
-			return nil, fmt.Errorf("list transactions of coordinator %d: %w", c.tc, err)
+		if !c.expected() {
+			continue
 		}
-		all = append(all, answer.Descriptions...)
+		listed, err := c.list(ctx, filter, limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, listed...)
 		if limit > 0 && len(all) >= limit {
 			return all[:limit], nil
 		}
 	}
 	return all, nil
+}
+
+// ListOf is List for one coordinator.
+func (g *Group) ListOf(ctx context.Context, tc uint64, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
+	c, err := g.find(tc)
+	if err != nil {
+		return nil, err
+	}
+	return c.list(ctx, filter, limit)
+}
+
+func (c *Coordinator) list(ctx context.Context, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
+	answer, err := c.ask(ctx, &fsm.List{Filter: filter, Limit: limit})
+	if err != nil {
+		return nil, fmt.Errorf("list transactions of coordinator %d: %w", c.tc, err)
+	}
+	return answer.Descriptions, nil
 }
 
 // Resolve declares a participant of a decided transaction done, by the word of who.

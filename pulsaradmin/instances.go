@@ -31,8 +31,12 @@ type Instances interface {
 	Web(ctx context.Context, to cluster.Instance, caller cnx.Caller, request peer.WebRequest) (status int, body []byte, err error)
 }
 
-// elsewhere returns the instance that serves the topic, if err says that another one does.
+// elsewhere returns the instance that serves the topic or leads the coordinator, if err says that another one does.
 func (h *handler) elsewhere(err error) (owner cluster.Instance, elsewhere bool) {
+	var led *LedElsewhereError
+	if errors.As(err, &led) {
+		return led.Leader, true
+	}
 	var served *topic.NotOwnerError
 	if h.Instances == nil || !errors.As(err, &served) {
 		return cluster.Instance{}, false
@@ -49,7 +53,7 @@ func (h *handler) redirect(w http.ResponseWriter, r *http.Request, to cluster.In
 		base = to.WebURLTLS
 	}
 	if base == "" {
-		h.refuse(w, r, fmt.Errorf("%w: instance %s serves the topic and has no port for HTTP", txn.ErrNotReady, to.ID))
+		h.refuse(w, r, fmt.Errorf("%w: instance %s serves that and has no port for HTTP", txn.ErrNotReady, to.ID))
 		return
 	}
 	w.Header().Set("Location", base+r.URL.RequestURI())
@@ -73,12 +77,18 @@ func (c *call) there(ctx context.Context, owner cluster.Instance, method string,
 		target += "?" + c.URL.RawQuery
 	}
 	request := peer.WebRequest{Method: method, Target: target, ContentType: c.Header.Get("Content-Type"), Body: string(c.given)}
+	return c.passOn(ctx, owner, request, name.String(), into)
+}
+
+// passOn sends a request about something to the instance that has it. into, if it is not nil, takes the answer.
+// Errors: *thereError; txn.ErrNotReady where nothing is known of the answer.
+func (c *call) passOn(ctx context.Context, owner cluster.Instance, request peer.WebRequest, about string, into any) error {
 	status, body, err := c.h.Instances.Web(ctx, owner, c.caller, request)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", txn.ErrNotReady, err)
 	case status == http.StatusTemporaryRedirect:
-		return fmt.Errorf("%w: %s has just gone to another instance", txn.ErrNotReady, name)
+		return fmt.Errorf("%w: %s has just gone to another instance", txn.ErrNotReady, about)
 	case status >= http.StatusMultipleChoices:
 		var reason failure
 		if err := json.Unmarshal(body, &reason); err != nil || reason.Reason == "" {
@@ -87,7 +97,7 @@ func (c *call) there(ctx context.Context, owner cluster.Instance, method string,
 		return &thereError{status, reason.Reason}
 	case into != nil:
 		if err := json.Unmarshal(body, into); err != nil {
-			return fmt.Errorf("answer of instance %s about %s: %w", owner.ID, name, err)
+			return fmt.Errorf("answer of instance %s about %s: %w", owner.ID, about, err)
 		}
 	}
 	return nil

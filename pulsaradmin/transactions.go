@@ -17,11 +17,15 @@ import (
 type Transactions interface {
 	// Count is the number of coordinators; 0 if transactions are off.
 	Count() uint64
-	Coordinators() []Coordinator
+	// LedHere returns nil if this process leads a coordinator or is to. Errors: *LedElsewhereError; txn.ErrNotReady.
+	LedHere(ctx context.Context, tc uint64) error
+	// Coordinator is the state of one that is led here.
+	Coordinator(tc uint64) Coordinator
+	// Describe tells of one transaction. Errors: *txn.NotFoundError, those of LedHere.
 	Describe(ctx context.Context, id txn.ID) (Transaction, error)
-	// Slow lists live transactions whose timeout is longer than timeout; of one coordinator, or of all.
-	Slow(ctx context.Context, timeout time.Duration, tc *uint64) ([]Transaction, error)
-	// Abort ends a transaction; it returns when it has ended. Errors: *txn.StatusError, *txn.NotFoundError.
+	// Slow lists live transactions, whose timeout is longer than timeout, of a coordinator that is led here; at most limit.
+	Slow(ctx context.Context, timeout time.Duration, tc uint64, limit int) ([]Transaction, error)
+	// Abort ends a transaction; it returns when it has ended. Errors: *txn.StatusError, *txn.NotFoundError, those of LedHere.
 	Abort(ctx context.Context, id txn.ID, caller cnx.Caller) error
 	// Grow makes coordinators until there are count. Errors: txn.ErrNotAllowed if there are as many already, and Count tells how
 	// many; txn.ErrNotReady if it is not known whether there are.
@@ -90,14 +94,29 @@ func (h *handler) ofTransactions(who audience, answer func(*call) (any, error)) 
 	}
 }
 
-func (h *handler) listCoordinators(*call) (any, error) {
+// leaderPatience is how long a list of coordinators waits for leaders that are not known.
+const leaderPatience = time.Second
+
+// listCoordinators names the leader of each. One that nobody leads at the moment is at no address.
+func (h *handler) listCoordinators(c *call) (any, error) {
 	type one struct {
 		ID  uint64 `json:"id"`
 		URL string `json:"brokerServiceUrl"`
 	}
+	ctx, cancel := context.WithTimeout(c.Context(), leaderPatience)
+	defer cancel()
 	list := []one{}
-	for _, c := range h.Transactions.Coordinators() {
-		list = append(list, one{c.ID, h.Broker.ServiceURL})
+	for tc := range h.Transactions.Count() {
+		at := one{ID: tc}
+		err := h.Transactions.LedHere(ctx, tc)
+		var led *LedElsewhereError
+		switch {
+		case err == nil:
+			at.URL = h.Broker.ServiceURL
+		case errors.As(err, &led):
+			at.URL = led.Leader.ServiceURL
+		}
+		list = append(list, at)
 	}
 	return list, nil
 }
@@ -141,12 +160,20 @@ func (h *handler) coordinatorStats(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]coordinatorStats{}
-	for _, one := range h.Transactions.Coordinators() {
-		if wanted != nil && one.ID == *wanted {
-			return shownCoordinator(one), nil
+	statsOf := func(tc uint64) (coordinatorStats, error) {
+		return shownCoordinator(h.Transactions.Coordinator(tc)), nil
+	}
+	if wanted != nil {
+		if err := h.Transactions.LedHere(c.Context(), *wanted); err != nil {
+			return nil, err
 		}
-		all[strconv.FormatUint(one.ID, 10)] = shownCoordinator(one)
+		return statsOf(*wanted)
+	}
+	all := map[string]coordinatorStats{}
+	for tc := range h.Transactions.Count() {
+		if all[strconv.FormatUint(tc, 10)], err = atLeader(c, tc, statsOf); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
@@ -226,22 +253,43 @@ func (h *handler) transactionMetadata(c *call) (any, error) {
 	return shownTransaction(found), nil
 }
 
+// mostSlow bounds a list of slow transactions.
+const mostSlow = 10_000
+
 func (h *handler) slowTransactions(c *call) (any, error) {
 	millis, err := c.number("timeout", 0)
 	if err != nil {
 		return nil, err
 	}
-	tc, err := c.coordinatorID()
+	wanted, err := c.coordinatorID()
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Transactions.Slow(c.Context(), time.Duration(min(millis, 1<<40))*time.Millisecond, tc)
-	if err != nil {
-		return nil, err
+	slow := func(tc uint64) (map[string]transactionMetadata, error) {
+		found, err := h.Transactions.Slow(c.Context(), time.Duration(min(millis, 1<<40))*time.Millisecond, tc, mostSlow)
+		shown := map[string]transactionMetadata{}
+		for _, t := range found {
+			shown[t.ID.String()] = shownTransaction(t)
+		}
+		return shown, err
+	}
+	if wanted != nil {
+		if err := h.Transactions.LedHere(c.Context(), *wanted); err != nil {
+			return nil, err
+		}
+		return slow(*wanted)
 	}
 	all := map[string]transactionMetadata{}
-	for _, t := range found {
-		all[t.ID.String()] = shownTransaction(t)
+	for tc := range h.Transactions.Count() {
+		found, err := atLeader(c, tc, slow)
+		if err != nil {
+			return nil, err
+		}
+		for id, t := range found {
+			if len(all) < mostSlow {
+				all[id] = t
+			}
+		}
 	}
 	return all, nil
 }

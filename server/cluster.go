@@ -9,6 +9,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/lookup"
+	"github.com/pulsar-tc/pulsar-tc/pulsaradmin"
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -100,4 +101,16 @@ func noLeader(tc uint64, id string, err error) error {
 		return fmt.Errorf("%w: coordinator %d is led by %s, of which nothing is known", txn.ErrNotReady, tc, id)
 	}
 	return fmt.Errorf("%w: nobody leads coordinator %d yet", txn.ErrNotReady, tc)
+}
+
+// ledHere returns nil if this process leads a coordinator or is to. Errors: *pulsaradmin.LedElsewhereError, txn.ErrNotReady.
+func (s *Server) ledHere(ctx context.Context, tc uint64) error {
+	if s.peers == nil || tc >= s.coordinatorCount() || s.group.Expected(tc) {
+		return nil
+	}
+	leader, err := s.leaderOf(ctx, tc)
+	if err != nil || leader.ID == s.cluster.Self().ID {
+		return err
+	}
+	return &pulsaradmin.LedElsewhereError{TC: tc, Leader: leader}
 }

@@ -1,18 +1,38 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/pulsaradmin"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // inspection shows a coordinator.Group to operators.
-type inspection struct{ group *coordinator.Group }
+type inspection struct {
+	group  *coordinator.Group
+	server *Server
+}
+
+// ledHere returns nil if this process leads the coordinator or is to. Errors: *admin.ElsewhereError, txn.ErrNotReady.
+func (i inspection) ledHere(ctx context.Context, tc uint64) error {
+	err := i.server.ledHere(ctx, tc)
+	var led *pulsaradmin.LedElsewhereError
+	if !errors.As(err, &led) {
+		return err
+	}
+	address := cmp.Or(led.Leader.WebURL, led.Leader.WebURLTLS)
+	if address == "" {
+		return fmt.Errorf("%w: %w, which has no port for HTTP", txn.ErrNotReady, err)
+	}
+	return &admin.ElsewhereError{WebURL: address}
+}
 
 func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Transaction, error) {
 	if i.group.Count() == 0 {
@@ -35,6 +55,9 @@ func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Tran
 }
 
 func (i inspection) Describe(ctx context.Context, id txn.ID) (admin.Transaction, error) {
+	if err := i.ledHere(ctx, id.Most); err != nil {
+		return admin.Transaction{}, err
+	}
 	found, err := i.group.Describe(ctx, id)
 	if err != nil {
 		return admin.Transaction{}, err
@@ -43,6 +66,9 @@ func (i inspection) Describe(ctx context.Context, id txn.ID) (admin.Transaction,
 }
 
 func (i inspection) Resolve(ctx context.Context, id txn.ID, participant txn.Participant, operator string) error {
+	if err := i.ledHere(ctx, id.Most); err != nil {
+		return err
+	}
 	return i.group.Resolve(ctx, id, participant, operator)
 }
 

@@ -145,18 +145,21 @@ type administered struct {
 	server *Server
 }
 
-func (a administered) Coordinators() []pulsaradmin.Coordinator {
-	var all []pulsaradmin.Coordinator
-	for _, s := range a.Statuses() {
-		all = append(all, pulsaradmin.Coordinator{
-			ID: s.TC, Serving: s.Serving, LastIssued: s.LastIssued, LowWaterMark: s.LowWaterMark, Live: s.Live,
-			RecoverEnd: s.Recovered.UnixMilli(), RecoverStart: s.Recovered.Add(-s.LoadTook).UnixMilli(),
-		})
+// LedHere implements pulsaradmin.Transactions.
+func (a administered) LedHere(ctx context.Context, tc uint64) error { return a.server.ledHere(ctx, tc) }
+
+func (a administered) Coordinator(tc uint64) pulsaradmin.Coordinator {
+	s := a.Statuses()[tc]
+	return pulsaradmin.Coordinator{
+		ID: s.TC, Serving: s.Serving, LastIssued: s.LastIssued, LowWaterMark: s.LowWaterMark, Live: s.Live,
+		RecoverEnd: s.Recovered.UnixMilli(), RecoverStart: s.Recovered.Add(-s.LoadTook).UnixMilli(),
 	}
-	return all
 }
 
 func (a administered) Describe(ctx context.Context, id txn.ID) (pulsaradmin.Transaction, error) {
+	if err := a.LedHere(ctx, id.Most); err != nil {
+		return pulsaradmin.Transaction{}, err
+	}
 	found, err := a.Group.Describe(ctx, id)
 	if err != nil {
 		return pulsaradmin.Transaction{}, err
@@ -164,13 +167,8 @@ func (a administered) Describe(ctx context.Context, id txn.ID) (pulsaradmin.Tran
 	return administeredTransaction(&found), nil
 }
 
-// maxSlow bounds a list of slow transactions.
-const maxSlow = 10_000
-
-func (a administered) Slow(ctx context.Context, timeout time.Duration, tc *uint64) ([]pulsaradmin.Transaction, error) {
-	found, err := a.List(ctx, func(d *fsm.Description) bool {
-		return d.TTLMillis > uint64(timeout.Milliseconds()) && (tc == nil || d.ID.Most == *tc)
-	}, maxSlow)
+func (a administered) Slow(ctx context.Context, timeout time.Duration, tc uint64, limit int) ([]pulsaradmin.Transaction, error) {
+	found, err := a.ListOf(ctx, tc, func(d *fsm.Description) bool { return d.TTLMillis > uint64(timeout.Milliseconds()) }, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +181,9 @@ func (a administered) Slow(ctx context.Context, timeout time.Duration, tc *uint6
 
 // Abort ends a transaction that is open. One that is decided is refused, also if it is aborted already.
 func (a administered) Abort(ctx context.Context, id txn.ID, caller cnx.Caller) error {
+	if err := a.LedHere(ctx, id.Most); err != nil {
+		return err
+	}
 	found, err := a.Group.Describe(ctx, id)
 	if err != nil {
 		return err

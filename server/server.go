@@ -277,7 +277,7 @@ func (s *Server) serveBinary(_, run context.Context) error {
 
 func (s *Server) serveWeb(_, _ context.Context) error {
 	s.http = &http.Server{
-		Handler:           s.paths(s.operatorsOnly(admin.New(inspection{s.group}, s.health, s.metrics.handler(), s.options.Log))),
+		Handler:           s.paths(s.operatorsOnly(admin.New(inspection{s.group, s}, s.health, s.metrics.handler(), s.options.Log))),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
