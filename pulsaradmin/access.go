@@ -54,7 +54,7 @@ func (c *call) topicsOf() (string, error) {
 			return "", err
 		}
 	}
-	_, err = c.h.namespace(namespace)
+	_, err = c.h.namespace(c.Context(), namespace)
 	return namespace, err
 }
 

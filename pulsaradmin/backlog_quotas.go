@@ -40,7 +40,7 @@ func (h *handler) routeTopicBacklogQuotas(domain string) {
 				return map[string]any{}, nil
 			}
 			var err error
-			if found, err = h.namespace(name.NamespaceName()); err != nil {
+			if found, err = h.namespace(c.Context(), name.NamespaceName()); err != nil {
 				return nil, err
 			}
 		}

@@ -28,7 +28,7 @@ func (c *call) found() (topicname.Name, error) {
 	if err != nil {
 		return name, err
 	}
-	_, err = c.h.namespace(name.NamespaceName())
+	_, err = c.h.namespace(c.Context(), name.NamespaceName())
 	return name, err
 }
 

@@ -48,13 +48,13 @@ func (c *call) policiesOf() (*resources.Policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.h.namespace(namespace)
+	return c.h.namespace(c.Context(), namespace)
 }
 
 // namespace returns policies, or what does not exist of tenant and namespace.
-func (h *handler) namespace(namespace string) (*resources.Policies, error) {
-	if found := h.Resources.Namespace(namespace); found != nil {
-		return found, nil
+func (h *handler) namespace(ctx context.Context, namespace string) (*resources.Policies, error) {
+	if found, err := h.Resources.FindNamespace(ctx, namespace); found != nil || err != nil {
+		return found, err
 	}
 	tenant, _, _ := strings.Cut(namespace, "/")
 	if h.Resources.Tenant(tenant) == nil {
@@ -166,7 +166,7 @@ func (h *handler) emptyAndDelete(c *call, namespace string) error {
 }
 
 func (h *handler) empty(ctx context.Context, namespace string) error {
-	if _, err := h.namespace(namespace); err != nil {
+	if _, err := h.namespace(ctx, namespace); err != nil {
 		return err
 	}
 	partitioned, err := h.Topics.PartitionedTopics(ctx, namespace)
@@ -226,7 +226,7 @@ func (h *handler) unloadNamespace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.namespace(namespace); err != nil {
+	if _, err := h.namespace(c.Context(), namespace); err != nil {
 		return nil, err
 	}
 	ctx, cancel := c.within()

@@ -144,7 +144,7 @@ func (h *handler) revokeSubscription(c *call) (any, error) {
 
 // getTopicPermissions answers what holds for a topic: its own grants and those of its namespace.
 func (h *handler) getTopicPermissions(c *call, name topicname.Name) (any, error) {
-	found, err := h.namespace(name.NamespaceName())
+	found, err := h.namespace(c.Context(), name.NamespaceName())
 	if err != nil {
 		return nil, err
 	}

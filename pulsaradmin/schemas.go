@@ -182,7 +182,7 @@ func (h *handler) postSchema(c *call, name topicname.Name) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.namespace(name.NamespaceName()); err != nil {
+	if _, err := h.namespace(c.Context(), name.NamespaceName()); err != nil {
 		return nil, err
 	}
 	number, err := h.Schemas.Put(c.Context(), name, s, c.caller.Role)

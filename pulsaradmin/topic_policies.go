@@ -50,7 +50,7 @@ func (h *handler) routeTopicPolicies(domain string) {
 // getTopicPolicy answers what is set for the topic; with applied=true what holds: else for its namespace, else for the broker.
 func (h *handler) getTopicPolicy(p policy) func(*call, topicname.Name) (any, error) {
 	return func(c *call, name topicname.Name) (any, error) {
-		namespace, err := h.namespace(name.NamespaceName())
+		namespace, err := h.namespace(c.Context(), name.NamespaceName())
 		if err != nil {
 			return nil, err
 		}

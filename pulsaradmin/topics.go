@@ -159,7 +159,7 @@ func (h *handler) createTopic(c *call, name topicname.Name) (any, error) {
 	if name.TransactionInternal() {
 		return nil, &refusal{http.StatusBadRequest, "Cannot create topic in system topic format!"}
 	}
-	if _, err := h.namespace(name.NamespaceName()); err != nil {
+	if _, err := h.namespace(c.Context(), name.NamespaceName()); err != nil {
 		return nil, err
 	}
 	return nil, h.Topics.CreateTopic(c.Context(), name, properties)
@@ -192,7 +192,7 @@ func (h *handler) createPartitions(c *call, name topicname.Name) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.namespace(name.NamespaceName()); err != nil {
+	if _, err := h.namespace(c.Context(), name.NamespaceName()); err != nil {
 		return nil, err
 	}
 	return nil, h.Topics.CreatePartitioned(c.Context(), name, given.Partitions, given.Properties)

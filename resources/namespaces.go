@@ -2,10 +2,12 @@ package resources
 
 import (
 	"context"
+	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // Namespace returns the policies of tenant/namespace; nil if it does not exist. They must not be changed.
@@ -14,8 +16,38 @@ func (r *Resources) Namespace(namespace string) *Policies {
 	return r.namespaces.get(name)
 }
 
-// NamespaceExists reports whether tenant/namespace exists.
-func (r *Resources) NamespaceExists(namespace string) bool { return r.Namespace(namespace) != nil }
+// FindNamespace is Namespace for a store that others write to as well: what is not known here it reads, so that nobody is told
+// that a namespace does not exist which was made elsewhere a moment ago.
+func (r *Resources) FindNamespace(ctx context.Context, namespace string) (*Policies, error) {
+	if known := r.Namespace(namespace); known != nil || !r.options.Shared {
+		return known, nil
+	}
+	tenant, local, name := splitNamespace(namespace)
+	if err := refresh(ctx, r, r.tenants, tenantName(tenant)); err != nil {
+		return nil, err
+	}
+	if err := refresh(ctx, r, r.namespaces, name); err != nil {
+		return nil, fmt.Errorf("namespace %s/%s: %w", tenant, local, err)
+	}
+	return r.Namespace(namespace), nil
+}
+
+// refresh reads one value, unless the watch has told of it.
+func refresh[V any](ctx context.Context, r *Resources, t *table[V], name string) error {
+	key := t.prefix + name
+	got, err := r.options.KV.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	for _, pair := range got.Kvs {
+		value, err := t.parse(pair.Value)
+		if err != nil {
+			return &txn.CorruptError{Key: key, Reason: err.Error()}
+		}
+		t.wrote(name, value, pair.ModRevision)
+	}
+	return nil
+}
 
 // Namespaces lists the namespaces of a tenant, each with the tenant's name. Errors: ErrTenantNotFound.
 func (r *Resources) Namespaces(tenant string) ([]string, error) {

@@ -23,6 +23,8 @@ type Options struct {
 	Log     zerolog.Logger
 	// Cluster is the name of this cluster, which exists from the start.
 	Cluster string
+	// Shared tells that other processes write to the store.
+	Shared bool
 	// Changed, if set, is called after a tenant or the policies of a namespace have changed. It must not block.
 	Changed func()
 	// StoreTimeout bounds one change with its repeats. Default 10 s.

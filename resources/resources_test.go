@@ -3,7 +3,9 @@ package resources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,7 +58,7 @@ func TestTenantsAndNamespaces(t *testing.T) {
 	if got := r.Tenants(); !slices.Equal(got, []string{"public", "pulsar"}) {
 		t.Errorf("tenants at the start: %q", got)
 	}
-	if !r.NamespaceExists("public/default") || !r.NamespaceExists("pulsar/system") || r.NamespaceExists("public/other") {
+	if r.Namespace("public/default") == nil || r.Namespace("pulsar/system") == nil || r.Namespace("public/other") != nil {
 		t.Error("namespaces at the start")
 	}
 	check(t, "namespace without tenant", r.CreateNamespace(ctx, "t/ns", nil), ErrTenantNotFound)
@@ -93,7 +95,7 @@ func TestTenantsAndNamespaces(t *testing.T) {
 	check(t, "delete tenant", r.DeleteTenant(ctx, "t"), nil)
 	check(t, "delete tenant again", r.DeleteTenant(ctx, "t"), ErrTenantNotFound)
 	eventually(t, "another process does not see the deletions", func() bool {
-		return again.Tenant("t") == nil && again.Topic(topicA) == nil && !again.NamespaceExists("t/ns")
+		return again.Tenant("t") == nil && again.Topic(topicA) == nil && again.Namespace("t/ns") == nil
 	})
 }
 
@@ -106,7 +108,7 @@ func TestStoredValues(t *testing.T) {
 		}
 	}
 	r := open(t, store)
-	if r.Tenant("old") == nil || !r.NamespaceExists("old/ns") {
+	if r.Tenant("old") == nil || r.Namespace("old/ns") == nil {
 		t.Error("values of an earlier version are not read")
 	}
 	check(t, "update", r.UpdateNamespace(t.Context(), "old/ns", func(d Document) error { return d.Set("message_ttl_in_seconds", 5) }), nil)
@@ -171,6 +173,44 @@ func TestOldEventsChangeNothing(t *testing.T) {
 	table.wrote("x", one, 8) // the watch has told of this one and of its deletion
 	if table.get("x") != nil {
 		t.Error("a write that the watch has overtaken came back")
+	}
+}
+
+// deafWatcher tells of nothing.
+type deafWatcher struct{ clientv3.Watcher }
+
+func (deafWatcher) Watch(ctx context.Context, _ string, _ ...clientv3.OpOption) clientv3.WatchChan {
+	answers := make(chan clientv3.WatchResponse)
+	go func() {
+		<-ctx.Done()
+		close(answers)
+	}()
+	return answers
+}
+
+// A namespace that another process has made is found though the watch has not told of it; where nobody else writes, nothing is read.
+func TestNamespaceMadeElsewhere(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	other := open(t, store)
+	for _, shared := range []bool{true, false} {
+		late, err := Open(t.Context(), Options{
+			KV: store.Client(), Watcher: deafWatcher{}, Keys: etcdtest.Space, Cluster: "here", Shared: shared, Log: zerolog.Nop(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(late.Close)
+		name := fmt.Sprintf("t-%t/ns", shared)
+		tenant, _, _ := strings.Cut(name, "/")
+		check(t, "make a tenant", other.CreateTenant(t.Context(), tenant, nil), nil)
+		check(t, "make a namespace", other.CreateNamespace(t.Context(), name, nil), nil)
+		found, err := late.FindNamespace(t.Context(), name)
+		if err != nil || (found != nil) != shared || (late.Tenant(tenant) != nil) != shared {
+			t.Errorf("shared %t: %v, %v", shared, found, err)
+		}
+		if missing, err := late.FindNamespace(t.Context(), "t/none"); missing != nil || err != nil {
+			t.Errorf("%v, %v", missing, err)
+		}
 	}
 }
 

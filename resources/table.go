@@ -58,7 +58,7 @@ func (t *table[V]) names(below string) []string {
 	return names
 }
 
-// wrote takes over what this process wrote, unless the watch has told of it. value is nil for a deletion.
+// wrote takes over what this process wrote or has just read, unless the watch has told of it. value is nil for a deletion.
 func (t *table[V]) wrote(name string, value *V, revision int64) {
 	defer t.changed()
 	t.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
-// namespaceExists is Resources.NamespaceExists for those who allow it to fail.
-func (s *Server) namespaceExists(_ context.Context, namespace string) (bool, error) {
-	return s.resources.NamespaceExists(namespace), nil
+func (s *Server) namespaceExists(ctx context.Context, namespace string) (bool, error) {
+	found, err := s.resources.FindNamespace(ctx, namespace)
+	return found != nil, err
 }
 
 var noPolicies = &resources.Policies{}

@@ -42,6 +42,9 @@ func (e *NotOwnerError) ServerError() pulsarproto.ServerError {
 	return pulsarproto.ServerError_ServiceNotReady
 }
 
+// errOwnerGone: the lease of the owner will end.
+var errOwnerGone = fmt.Errorf("%w: it is held, until its lease ends, by an instance that is gone", txn.ErrNotReady)
+
 // ownership is what a load has taken before it reads.
 type ownership struct {
 	keys  keyspace.Topic
@@ -107,7 +110,7 @@ func (ts *Topics) claimLeased(ctx context.Context, name topicname.Name, id uint6
 	case instance.Lives(other):
 		return ownership{}, &NotOwnerError{name, other}
 	}
-	return ownership{}, fmt.Errorf("%w: instance %s, which is gone, holds it until its lease ends", txn.ErrNotReady, other)
+	return ownership{}, fmt.Errorf("%w: %s", errOwnerGone, other)
 }
 
 // take puts the owner key if the topic is the one with the id and the owner key is as expected; else it returns the owner key, nil

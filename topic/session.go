@@ -56,11 +56,25 @@ func (ts *Topics) followSessions() {
 }
 
 // HandOver gives every topic up, so that other instances load them, and loads none any more: those that are asked for are refused
-// with txn.ErrNotReady. It answers what waits, as long as ctx allows, and returns when all topics are given up. Close is still needed.
+// with txn.ErrNotReady. It answers what waits, as long as ctx allows, and returns when all
+// topics are given up, but those that are just being loaded if that takes longer. Close is still needed.
 func (ts *Topics) HandOver(ctx context.Context) {
 	ts.mu.Lock()
 	ts.leaving = true
 	ts.mu.Unlock()
-	ts.loads.Wait()
+	ts.awaitLoads(ctx)
 	ts.closeAll(ctx, func(t *Topic) { t.unload() })
+}
+
+// awaitLoads returns when no load is under way any more, or ctx is done. No load may begin meanwhile.
+func (ts *Topics) awaitLoads(ctx context.Context) {
+	loaded := make(chan struct{})
+	ts.tasks.Go(func() {
+		ts.loads.Wait()
+		close(loaded)
+	})
+	select {
+	case <-loaded:
+	case <-ctx.Done():
+	}
 }

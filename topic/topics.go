@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -201,7 +203,11 @@ func (ts *Topics) open(s *slot, name topicname.Name, create bool) {
 			ts.fill(s, name.String(), t, err)
 			return
 		}
-		ts.options.Log.Warn().Err(err).Str("topic", name.String()).Msg("topic cannot be loaded, tried again")
+		level := zerolog.WarnLevel
+		if errors.Is(err, errOwnerGone) { // every topic of an instance that died comes by here
+			level = zerolog.DebugLevel
+		}
+		ts.options.Log.WithLevel(level).Err(err).Str("topic", name.String()).Msg("topic cannot be loaded, tried again")
 		select {
 		case <-time.After(pause):
 			pause = min(2*pause, time.Second)
