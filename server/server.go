@@ -124,7 +124,7 @@ func ignoreClosed(err error) error {
 func (s *Server) openResources(ctx, _ context.Context) error {
 	opened, err := resources.Open(ctx, resources.Options{
 		Changed: s.rightsChanged, Shared: s.options.External(),
-		KV:      s.kv, Watcher: s.store.Client(), Keys: s.options.space(), Log: s.options.Log, Cluster: s.options.Config.ClusterName,
+		KV: s.kv, Watcher: s.store.Client(), Keys: s.options.space(), Log: s.options.Log, Cluster: s.options.Config.ClusterName,
 	})
 	if err != nil {
 		return err
