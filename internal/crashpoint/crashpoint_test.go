@@ -2,6 +2,7 @@ package crashpoint
 
 import (
 	"flag"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ var everything = flag.Bool("everything", false, "run every crash point of every 
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(800) // next to nothing lives
 	goleak.VerifyTestMain(m)
 }
 

@@ -27,11 +27,11 @@
 // The parts of the space, each exhaustive (parts in space.go; the two topics are alike, so of two scenarios that differ only in
 // which is which one is taken; each scenario in which several effects wait at once is also run in the opposite order):
 //
-//   - one transaction, every use of every participant and every ending; late at 0, 1, 2, 3, 5 and 8 (Kill.Late).
-//   - one transaction, every set of participants and every way to end, with ENDs that meet; then the successor is killed at every
-//     one of its effects, too; late at 3 and 8.
-//   - two transactions, every pair of such plans (without an END that meets the deadline), side by side and nested; late at 3 and 8.
-//   - three transactions, every choice of nine plans, side by side and nested; late at 3 and 8.
+//   - one transaction, every use of every participant and every ending; late at 0, 2, 3 and 8 (Kill.Late).
+//   - one transaction, every set of participants that are written to, every way to end, and ENDs that meet; then the successor is
+//     killed at every one of its effects, too; late at 8.
+//   - two transactions, every pair of such sets and ways to end, side by side and nested; late at 8.
+//   - three transactions, every choice of nine plans, side by side and nested; late at 8.
 //
 // # What is checked
 //

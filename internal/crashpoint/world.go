@@ -18,7 +18,7 @@ import (
 
 const (
 	// shortTTL is that of a transaction which is left to its deadline, longTTL that of the others.
-	shortTTL, longTTL = 9 * time.Second, 60 * time.Second
+	shortTTL, longTTL = 9 * time.Second, 20 * time.Second
 	// patience is how long, by the clock of the bubble, one round may take, and the end of everything behind the last one.
 	patience = 5 * time.Minute
 	// idlePause is between two looks at whether something has happened that no store effect tells of.
