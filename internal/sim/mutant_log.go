@@ -119,7 +119,7 @@ func (t *teller) Append(ctx context.Context, batch txn.Batch) (txn.Appended, err
 			continue
 		}
 		for _, p := range t.added[r.Least] {
-			participants{t.process}.End(t.process.ctx, txn.ID{Most: t.tc, Least: r.Least}, p, action, 0, func(error) {})
+			t.process.newParticipants().End(t.process.ctx, txn.ID{Most: t.tc, Least: r.Least}, p, action, 0, func(error) {})
 		}
 	}
 	return t.theLog.Append(ctx, batch)

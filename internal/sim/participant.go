@@ -7,9 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/internal/history"
+	"github.com/pulsar-tc/pulsar-tc/participant/embedded"
+	"github.com/pulsar-tc/pulsar-tc/participant/remote"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -69,39 +73,71 @@ func (p *process) whenAwake(label string, do func()) {
 	}
 }
 
-// participants are the topics as the coordinators of a process see them.
-type participants struct{ *process }
+// participants are the topics as the coordinators of a process see them: the product's own, and faults before them.
+type participants struct {
+	*process
+	ends coordinator.Participants
+}
+
+// newParticipants returns the topics of the process and, if there are others, theirs.
+func (p *process) newParticipants() participants {
+	here := embedded.New(ownTopics{p})
+	if p.world.mix.alone {
+		return participants{p, here}
+	}
+	return participants{p, remote.New(here, p.topics, p.cluster, peers{p})}
+}
 
 // End implements coordinator.Participants.
 func (s participants) End(ctx context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
-	p, w := s.process, s.world
-	label := fmt.Sprintf("end %v %s %v", id, participant, action)
-	unique := w.unique(p.name + " " + label)
-	w.oracle.told(p, id, participant, action)
-	if w.happens("participant errs", unique, w.mix.participantErrs) {
-		w.after(w.travel("participant", unique, 0), unique+" errs", func() { done(txn.ErrNotReady) })
+	w := s.world
+	label := w.unique(fmt.Sprintf("%s end %v %s %v", s.name, id, participant, action))
+	w.oracle.told(s.process, id, participant, action)
+	if w.happens("participant errs", label, w.mix.participantErrs) {
+		w.after(w.travel("participant", label, 0), label+" errs", func() { done(txn.ErrNotReady) })
 		return
 	}
-	to := w.ownerOf(participant.Topic, unique)
+	if w.happens("participant hears it twice", label, w.mix.participantRepeats) {
+		s.ends.End(ctx, id, participant, action, lowWaterMark, func(error) {})
+	}
+	s.ends.End(ctx, id, participant, action, lowWaterMark, done)
+}
+
+// ownTopics are the topics of a process as END_TXN_ON_PARTITION and END_TXN_ON_SUBSCRIPTION reach them.
+type ownTopics struct{ *process }
+
+// EndTxn implements embedded.Topics.
+func (t ownTopics) EndTxn(_ context.Context, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
+	t.endTxn(id, participant, action, lowWaterMark, done)
+}
+
+// Settle implements embedded.Topics.
+func (t ownTopics) Settle(id txn.ID, all []txn.Participant) (*txn.Settlement, func(error)) {
+	return t.topics.Settle(id, all)
+}
+
+// peers are the other instances as participant/remote reaches them.
+type peers struct{ *process }
+
+// EndOnParticipant implements remote.Peers.
+func (s peers) EndOnParticipant(ctx context.Context, instance cluster.Instance, id txn.ID, participant txn.Participant, action txn.Action, lowWaterMark uint64, done func(error)) {
+	w := s.world
+	to := named(w.running(), instance.ID)
 	if to == nil {
-		w.after(w.travel("participant", unique, 0), unique+" nowhere", func() { done(txn.ErrNotReady) })
+		done(txn.ErrNotReady)
 		return
 	}
-	start := func(done func(error)) { to.endTxn(id, participant, action, lowWaterMark, done) }
-	if w.happens("participant hears it twice", unique, w.mix.participantRepeats) {
-		first := start
-		start = func(done func(error)) { first(func(error) {}); first(done) }
-	}
-	w.network.call(ctx, p, to, label, start, done)
+	w.network.call(ctx, s.process, to, fmt.Sprintf("end %v %s %v", id, participant, action), func(done func(error)) {
+		to.endTxn(id, participant, action, lowWaterMark, done)
+	}, done)
 }
 
 // Settle implements coordinator.Participants. Half of the commits that topics could settle are driven.
 func (s participants) Settle(id txn.ID, all []txn.Participant) (*txn.Settlement, func(error)) {
-	p, w := s.process, s.world
-	if w.chance.unit("driven", id.String()) < 0.5 {
+	if s.world.chance.unit("driven", id.String()) < 0.5 {
 		return nil, nil
 	}
-	return p.topics.Settle(id, all)
+	return s.ends.Settle(id, all)
 }
 
 // endTxn is END_TXN_ON_PARTITION or END_TXN_ON_SUBSCRIPTION as it arrives at the process.
@@ -136,6 +172,10 @@ func (r registrar) AddParticipants(ctx context.Context, id txn.ID, caller cnx.Ca
 	p, w := r.process, r.world
 	if id.Most >= r.Count() {
 		done(&txn.NotFoundError{ID: id})
+		return
+	}
+	if p.group.Expected(id.Most) {
+		p.group.AddParticipants(ctx, id, callerOf(caller), added, done)
 		return
 	}
 	label := fmt.Sprintf("add %v %s", id, added[0])

@@ -69,6 +69,9 @@ func (w *world) awaitRest() {
 }
 
 func (w *world) atRest() bool {
+	if !w.allRun() {
+		return false
+	}
 	for tc := range uint64(w.mix.coordinators) {
 		p := w.leaderOf(tc, "rest")
 		if p == nil {
@@ -79,6 +82,20 @@ func (w *world) atRest() bool {
 		}
 	}
 	return w.leftover() == ""
+}
+
+// allRun reports whether every instance has a process that is not on its way out.
+func (w *world) allRun() bool {
+	for _, i := range w.instances {
+		p := i.current()
+		p.state.Lock()
+		stopped := p.isStopped
+		p.state.Unlock()
+		if stopped || !p.takesRequests() {
+			return false
+		}
+	}
+	return true
 }
 
 // leftover is a key that only an unresolved transaction has; empty: there is none.
@@ -104,6 +121,14 @@ func (w *world) readAll() {
 		c.hangUp()
 	}
 	c := newClient(w, 0)
+	for !w.read(c) && !w.isOver() {
+		c.hangUp()
+	}
+	c.hangUp()
+}
+
+// read reads everything once. It reports false if an instance disconnected a consumer meanwhile.
+func (w *world) read(c *client) bool {
 	topics := w.topics[:len(w.topics)-1]
 	var readers, rests []*consumer
 	for _, topic := range topics {
@@ -116,14 +141,14 @@ func (w *world) readAll() {
 		}))
 	}
 	all := append(readers, rests...)
-	if slices.Contains(all, nil) || !c.awaitQuiet(all) {
-		return
+	if slices.Contains(all, nil) || !c.awaitQuiet(all) || slices.ContainsFunc(all, (*consumer).isGone) {
+		return false
 	}
 	for i, topic := range topics {
 		w.history.Read(topic, readers[i].keys())
 		w.history.Left(topic, subscription, rests[i].keys())
 	}
-	c.hangUp()
+	return true
 }
 
 // attachFinally subscribes until it succeeds; nil if the simulation ends before.
