@@ -83,8 +83,23 @@ func (c *Coordinator) relayed(ctx context.Context) *connection {
 // orRelay returns an answer that sends cmd on if the coordinator is handed over before there is one.
 func (c *Coordinator) orRelay(ctx context.Context, cmd fsm.Command, answer answerFunc) answerFunc {
 	return func(e *fsm.Effect, err error) {
-		if errors.Is(err, errMoved) && c.relay(ctx, cmd, answer) {
+		if errors.Is(err, errMoved) && c.relay(ctx, cmd, c.askedAgain(cmd, answer)) {
 			return
+		}
+		answer(e, err)
+	}
+}
+
+// askedAgain takes what is not found for unknown where outcomes are not kept: an END that is relayed may have been performed here,
+// and the new leader may have forgotten that since.
+func (c *Coordinator) askedAgain(cmd fsm.Command, answer answerFunc) answerFunc {
+	if _, end := cmd.(*fsm.EndTxn); !end || c.opts.Machine.Preserver.Enabled() {
+		return answer
+	}
+	return func(e *fsm.Effect, err error) {
+		var notFound *txn.NotFoundError
+		if errors.As(err, &notFound) {
+			err = fmt.Errorf("%w: it was handed over while the transaction ended, and its outcome is not kept", txn.ErrCoordinatorNotFound)
 		}
 		answer(e, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
+	"github.com/pulsar-tc/pulsar-tc/preserver"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -55,13 +56,17 @@ func (c *connection) closed() int {
 }
 
 // inTwo runs a test with two processes on one store, of which the first leads.
-func inTwo(t *testing.T, relayed bool, test func(t *testing.T, first, second *rig)) {
+func inTwo(t *testing.T, relayed bool, test func(t *testing.T, first, second *rig), changes ...func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newRig(t), newRig(t)
 		second.store, second.election = first.store, first.election
 		if relayed {
 			first.opts.Relay, second.opts.Relay = relay{second}, relay{first}
+		}
+		for _, change := range changes {
+			change(first)
+			change(second)
 		}
 		first.start()
 		synctest.Wait()
@@ -243,3 +248,30 @@ func TestHandOverWithoutRelay(t *testing.T) {
 }
 
 var _ coordinator.Relay = relay{}
+
+// slowRelay is a relay whose requests arrive after a second.
+type slowRelay struct{ coordinator.Relay }
+
+func (r slowRelay) EndTxn(ctx context.Context, tc uint64, cmd *fsm.EndTxn, done func(error)) {
+	time.AfterFunc(time.Second, func() { r.Relay.EndTxn(ctx, tc, cmd, done) })
+}
+
+// An END that waits when the coordinator is handed over is ended by the new leader, which has forgotten it, where outcomes are not
+// kept, before the relayed request arrives. That it is not found then is no answer to a request that was performed.
+func TestHandOverOfForgottenEnds(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		first.participants.answer("slow", hangs)
+		from := first.connect(t)
+		ending := first.open(time.Hour, "slow")
+		waiting := first.askEndBy(from.ctx, ending, txn.Commit)
+		if !waiting.waits() {
+			t.Fatal("the END of a stuck participant is answered")
+		}
+		first.election.Place(second.contender)
+		time.Sleep(2 * time.Second)
+		waiting.want("END that was handed over", txn.ErrCoordinatorNotFound)
+	}, func(r *rig) {
+		r.opts.Relay = slowRelay{r.opts.Relay}
+		r.opts.Machine.Preserver = preserver.Options{}
+	})
+}
