@@ -38,8 +38,9 @@ func (c *Coordinator) move() {
 	}
 }
 
-// handedOver reports whether requests go elsewhere, as long as this process does not begin a term again.
-func (c *Coordinator) handedOver() bool { return c.moved.Load() && !c.leads.Load() }
+// handedOver reports whether requests go elsewhere: until this process is to lead again, or the last connection that had
+// registered is closed. From then on a request may come from the process that is handing the coordinator back.
+func (c *Coordinator) handedOver() bool { return c.moved.Load() && !c.expected() }
 
 // relay sends cmd on if the coordinator was handed over and the connection had registered.
 func (c *Coordinator) relay(ctx context.Context, cmd fsm.Command, answer answerFunc) bool {
@@ -129,6 +130,7 @@ func (c *Coordinator) closeIdle() {
 			return r.waiting == 0 && now.Sub(r.used) >= idleAfter
 		})
 		if !left {
+			c.moved.Store(false)
 			return
 		}
 	}

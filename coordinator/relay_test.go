@@ -159,7 +159,16 @@ func TestHandOver(t *testing.T) {
 		if busy.closed() != 1 {
 			t.Errorf("closed when idle: %d times", busy.closed())
 		}
-		first.askNewBy(busy.ctx, time.Hour).want("NEW on a connection that was closed", txn.ErrCoordinatorNotFound)
+		early := first.askNewBy(busy.ctx, time.Hour)
+		time.Sleep(3 * time.Second)
+		early.want("NEW on a connection that was closed", txn.ErrCoordinatorNotFound)
+
+		early = first.askNew(time.Hour)
+		if !early.waits() {
+			t.Fatal("NEW is answered although the second may be handing the coordinator back")
+		}
+		first.election.Place(first.contender)
+		early.want("NEW relayed before the first knew that it is to lead again", nil)
 	})
 }
 
