@@ -24,6 +24,7 @@ const (
 	// endTime is when every transaction must have ended after the last fault: the longest time to live, 8 s, plus a bound.
 	endTime = 40 * time.Second
 	// readTime bounds the reading of everything in the end.
+	// readTime bounds the reading of everything in the end, of long runs, too.
 	readTime = 10 * time.Minute
 	// inFlight is how many outcomes are asked for at once in the end.
 	inFlight = 256
