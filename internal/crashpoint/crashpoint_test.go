@@ -25,6 +25,8 @@ const (
 	// everydayRuns says that an everyday test takes every 7th death of the scenarios that it takes. It and everydayScenarios are
 	// primes, so that no property of the order is left out.
 	everydayRuns = 7
+	// progress is told each time so many scenarios are done.
+	progress = 100
 	// mostReported bounds the faults that one part prints.
 	mostReported = 5
 )
@@ -38,9 +40,13 @@ func TestEveryCrashPoint(t *testing.T) {
 			scenarios := 0
 			for scenario := range p.scenarios {
 				scenarios++
-				if *everything || scenarios%everydayScenarios == 0 {
-					s.scenarios++
-					p.explore(scenario, s.do)
+				if !*everything && scenarios%everydayScenarios != 0 {
+					continue
+				}
+				s.scenarios++
+				p.explore(scenario, s.do)
+				if s.scenarios%progress == 0 {
+					t.Logf("%d scenarios, %d runs, %d with a fault so far", s.scenarios, s.runs, s.faulty)
 				}
 			}
 			t.Logf("%d of %d scenarios, %d runs, %d effects, %d runs with a fault, %v", s.scenarios, scenarios, s.runs, s.effects, s.faulty, time.Since(s.began).Round(time.Second))

@@ -236,7 +236,8 @@ func (w *world) note(format string, args ...any) {
 
 // pass counts what a process does towards the late effects of the one before it. What makes it known to others does not count.
 func (w *world) pass(e *effect) {
-	if e.Kind == etcdmodel.Grant || strings.HasPrefix(e.Keys()[0], space.Instances()) {
+	keys := e.Keys()
+	if len(keys) == 0 || strings.HasPrefix(keys[0], space.Instances()) {
 		return
 	}
 	for _, l := range w.late {

@@ -68,6 +68,16 @@ var cases = []struct {
 			clientv3.OpGet(s.key("a")), clientv3.OpPut(s.key("a"), "x"), clientv3.OpGet(s.key("a")), clientv3.OpDelete(s.key("b")), clientv3.OpGet(s.key("b")),
 		}, nil))
 	}},
+	{"nested compares look at what was before", func(s *session) {
+		absent := []clientv3.Cmp{clientv3.Compare(clientv3.Version(s.key("a")), "=", 0)}
+		for range 2 {
+			s.do("txn", clientv3.OpTxn(nil, []clientv3.Op{
+				clientv3.OpPut(s.key("a"), "x"),
+				clientv3.OpTxn(absent, []clientv3.Op{clientv3.OpPut(s.key("b"), "absent")}, []clientv3.Op{clientv3.OpPut(s.key("b"), "there")}),
+				clientv3.OpGet(s.key("b")),
+			}, nil))
+		}
+	}},
 	{"reading at a compacted revision", func(s *session) {
 		for range 4 {
 			s.do("put", clientv3.OpPut(s.key("a"), "x"))
