@@ -133,6 +133,9 @@ func etcdWithoutSpace(t *testing.T, met bool) {
 		}
 	}
 	f.await("health tells of the alarm", func() bool { return f.health().Store == "refuse-end" })
+	if !strings.Contains(f.metrics(""), `pulsar_tc_store_space{cluster="standalone"} 3`) {
+		t.Error("the metrics do not tell of it")
+	}
 	refused := func(what string, do func(context.Context) error) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(f.ctx, prompt)

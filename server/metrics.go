@@ -15,6 +15,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -224,6 +225,14 @@ func (m *metrics) watch(cluster string, statuses func() []coordinator.Status) {
 type statusCollector struct {
 	cluster  string
 	statuses func() []coordinator.Status
+}
+
+// watchStore shows what the store has room for.
+func (m *metrics) watchStore(name string, space func() etcdstore.Space) {
+	registerer := prometheus.WrapRegistererWith(prometheus.Labels{"cluster": name}, m.registry)
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pulsar_tc_store_space", Help: "What the store refuses for lack of space: 0 nothing, 1 messages, 2 new transactions too, 3 everything.",
+	}, func() float64 { return float64(space()) }))
 }
 
 // watchCluster shows the instances that share the store.

@@ -195,6 +195,7 @@ func (s *Server) newGroup(leader *etcdleader.Leader, space keyspace.Space) *coor
 	group := coordinator.NewGroup(nil, options)
 	s.metrics.watch(s.options.Config.ClusterName, group.Statuses)
 	s.metrics.watchTopics(s.options.Config, s.topics.Stats)
+	s.metrics.watchStore(s.options.Config.ClusterName, s.store.Space)
 	s.metrics.watchCluster(s.options.Config.ClusterName, s.cluster)
 	return group
 }
