@@ -231,6 +231,37 @@ func commits(one, other *fixture) bool {
 	return err == nil && client.End(leader.ctx, id, txn.Commit, "") == nil
 }
 
+// FC-49: watches of prefixes where nothing happens live through compactions and a restart of etcd.
+func TestFC49QuietWatches(t *testing.T) {
+	cluster := etcdprocess.New(t, etcdprocess.Options{})
+	set := onEtcd(cluster.Endpoints()...)
+	f, other := newStopped(t, binaries.Ordinary(t), set...), newStopped(t, binaries.Ordinary(t), set...)
+	f.resume()
+	other.Start()
+	etcd, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if _, err := etcd.Put(f.ctx, "/another/key", fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cluster.Compact(f.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	member := cluster.Members[0]
+	if err := errors.Join(member.Kill(), member.Start(f.ctx)); err != nil {
+		t.Fatal(err)
+	}
+	other.await("etcd is written to again", func() bool {
+		status, err := other.tryRest(http.MethodPut, "tenants/quiet", anyTenant)
+		return err == nil && (status/100 == 2 || status == http.StatusConflict)
+	})
+	f.await("the change is noticed", func() bool { return f.tenantSeen("quiet") })
+	f.await("a transaction commits", func() bool { return commits(f, other) })
+}
+
 // leads reports whether the server serves coordinator 0.
 func (f *fixture) leads() bool {
 	health := f.health()
