@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,5 +50,45 @@ func TestMessagesThatFitEtcd(t *testing.T) {
 	options = load(t)
 	if got := options.limits(maxTxnOps, options.store().MaxRequestBytes()).messageSize; got != 5<<20 {
 		t.Errorf("embedded: messages of %d bytes, want maxMessageSize", got)
+	}
+}
+
+// The largest message that clients are told of fits etcd, in a transaction and outside, and is delivered.
+func TestLargestMessageOnEtcd(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	s := start(t, load(t, "metadataStoreUrl=etcd:"+etcd.Endpoint, "initialNumTransactionCoordinators=1"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client := dial(ctx, t, s)
+	largest := int(client.Connected().GetMaxMessageSize())
+	if largest < 1<<20 || largest > 3<<19 {
+		t.Fatalf("messages of up to %d bytes", largest)
+	}
+	const name = "persistent://public/default/large"
+	consumer, err := client.Subscribe(ctx, name, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	producer, err := client.Produce(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := client.Begin(ctx, 0, 60_000, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := strings.Repeat("x", largest)
+	for _, in := range []*txn.ID{nil, &id} {
+		if _, err := producer.Send(ctx, content, in); err != nil {
+			t.Fatalf("%v: %v", in, err)
+		}
+	}
+	if err := client.End(ctx, id, txn.Commit, ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := consumer.Receive(ctx); err != nil || len(got.Content) != largest {
+			t.Fatalf("%d bytes, %v", len(got.Content), err)
+		}
 	}
 }
