@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,13 +24,16 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s=%d is more than etcd takes: lower it, or raise etcd's %s", e.Setting, e.Value, e.Flag)
 }
 
+// probeTimeout bounds both probes: the members answer, but may be busy, or without a majority.
+const probeTimeout = 10 * time.Second
+
 // probeOverhead is what a request has beside the value of a probe. Writers keep as much below the limit.
 const probeOverhead = 1 << 10
 
 // tryLimits sends transactions of the sizes that the options allow. They cannot apply: their condition is never true, and they
 // put nothing, so that they take no space either.
 func tryLimits(ctx context.Context, kv clientv3.KV, o ClusterOptions) error {
-	ctx, cancel := context.WithTimeout(ctx, o.Patience)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	key := o.Space.Schema()
 	gets := make([]clientv3.Op, o.MaxTxnOps)

@@ -117,7 +117,7 @@ func etcdWithoutSpace(t *testing.T, met bool) {
 		t.Fatal(err)
 	}
 	f := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
-	f.resume()
+	f.Start()
 	client := f.dial()
 	producer := f.produce(client, topic("t1"))
 	f.send(producer, "plain", nil)
@@ -185,9 +185,9 @@ func TestFC49CutOffWhileCompacted(t *testing.T) {
 	cluster := etcdprocess.New(t, etcdprocess.Options{})
 	link := faultnet.New(t, cluster.Members[0].Address())
 	f := newStopped(t, binaries.Ordinary(t), onEtcd("http://"+link.Addr())...)
-	f.resume()
+	f.Start()
 	other := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
-	other.Start()
+	other.Instance.Start()
 	before := len(f.Server.Lines())
 
 	link.Cut()
@@ -236,8 +236,8 @@ func TestFC49QuietWatches(t *testing.T) {
 	cluster := etcdprocess.New(t, etcdprocess.Options{})
 	set := onEtcd(cluster.Endpoints()...)
 	f, other := newStopped(t, binaries.Ordinary(t), set...), newStopped(t, binaries.Ordinary(t), set...)
-	f.resume()
-	other.Start()
+	f.Start()
+	other.Instance.Start()
 	etcd, err := cluster.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func (f *fixture) leads() bool {
 func TestFC49LoadWhileCompacting(t *testing.T) {
 	cluster := etcdprocess.New(t, etcdprocess.Options{})
 	f := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
-	f.resume()
+	f.Start()
 	const transactions = 20_000
 	client := f.dial()
 	answers := make(chan error, transactions)
@@ -302,7 +302,7 @@ func TestFC49LoadWhileCompacting(t *testing.T) {
 		}
 	}()
 	defer func() { stop(); <-stopped }()
-	f.resume()
+	f.Start()
 	if got := f.health().Coordinators[0].Transactions; got != transactions {
 		t.Errorf("%d transactions, want %d", got, transactions)
 	}
@@ -324,9 +324,9 @@ func TestFC52TokensExpire(t *testing.T) {
 	}
 	set := append(onEtcd("http://"+link.Addr()), "etcdUser=coordinator", "etcdPassword="+password)
 	f := newStopped(t, binaries.Ordinary(t), set...)
-	f.resume()
+	f.Start()
 	other := newStopped(t, binaries.Ordinary(t), set...)
-	other.Start()
+	other.Instance.Start()
 	works := func(tenant string) {
 		t.Helper()
 		other.await("the other writes "+tenant, func() bool {
@@ -371,7 +371,7 @@ func TestCoordinatorThatCannotLoad(t *testing.T) {
 	cluster := etcdprocess.New(t, etcdprocess.Options{})
 	set := append(onEtcd(cluster.Endpoints()...), "initialNumTransactionCoordinators=2")
 	f := newStopped(t, binaries.Ordinary(t), set...)
-	f.resume()
+	f.Start()
 	client := f.dial()
 	kept := f.begin(client, longTTL, "")
 	f.Kill()
@@ -383,7 +383,7 @@ func TestCoordinatorThatCannotLoad(t *testing.T) {
 	if _, err := etcd.Put(f.ctx, damaged, "no log entry"); err != nil {
 		t.Fatal(err)
 	}
-	f.Start()
+	f.Instance.Start()
 	f.await("health says why", func() bool {
 		health := f.health()
 		return !health.Healthy && len(health.Coordinators) == 2 && strings.Contains(health.Coordinators[0].Reason, damaged) &&
@@ -413,14 +413,14 @@ func TestCoordinatorThatCannotLoad(t *testing.T) {
 func TestTransactionThatCannotFinish(t *testing.T) {
 	cluster := etcdprocess.New(t, etcdprocess.Options{})
 	f := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
-	f.resume()
+	f.Start()
 	client := f.dial()
 	id := f.begin(client, longTTL, "")
 	f.send(f.produce(client, topic("damaged")), "m1", &id)
 	f.send(f.produce(client, topic("good")), "m2", &id)
 	f.Kill()
 	damage(t, f.ctx, cluster, topic("damaged"))
-	f.resume()
+	f.Start()
 
 	client = f.dial()
 	ended := make(chan error, 1)

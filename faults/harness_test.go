@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pulsar-tc/pulsar-tc/admin"
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdprocess"
 	"github.com/pulsar-tc/pulsar-tc/internal/process"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
@@ -57,8 +58,12 @@ func newFixture(t *testing.T, set ...string) *fixture {
 	return f
 }
 
+// newStopped is newFixture without a start.
 func newStopped(t *testing.T, binary string, set ...string) *fixture {
 	t.Helper()
+	if os.Getenv(storeVariable) == "etcd" && !slices.ContainsFunc(set, onItsOwn) {
+		set = append(onEtcd(etcdprocess.New(t, etcdprocess.Options{}).Endpoints()...), set...)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), testTime)
 	t.Cleanup(cancel)
 	return &fixture{T: t, Instance: process.NewInstance(t, binary, set...), ctx: ctx}

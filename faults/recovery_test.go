@@ -22,7 +22,7 @@ func deadlineAfterRestart(t *testing.T, f *fixture) {
 	f.send(producer, "in the transaction", &id)
 	f.send(producer, "behind it", nil)
 	f.Kill()
-	f.resume()
+	f.Start()
 	f.await("the deadline aborts it", func() bool { return f.describe(id).State == txn.Aborted.String() })
 	ended := f.describe(id)
 	if late := ended.EndedAt.Sub(ended.DeadlineAt); late < 0 || late > f.Server.Started+etcdLease+10*time.Second {
@@ -108,7 +108,7 @@ func idsGrow(t *testing.T, f *fixture) {
 				take(txn.ID{Least: least})
 			}
 		}
-		f.resume()
+		f.Start()
 	}
 	t.Logf("%d ids", seen)
 }
@@ -146,7 +146,7 @@ func restartUnderTransactions(t *testing.T, f *fixture) {
 			case <-time.After(waitTime):
 				t.Fatal("the connection stays open")
 			}
-			f.resume()
+			f.Start()
 			client = f.dial()
 			f.end(client, first, txn.Commit, success)
 			_, err := client.Call(f.ctx, wireclient.AddPartitions(second, topic(name+"2")))
