@@ -123,6 +123,7 @@ func restartUnderTransactions(t *testing.T, f *fixture) {
 		"kill": func(f *fixture) { f.Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
 			client := f.dial()
 			first, second := f.begin(client, longTTL, ""), f.begin(client, longTTL, "")
 			f.send(f.produce(client, topic(name+"1")), "m1", &first)

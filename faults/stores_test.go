@@ -27,6 +27,13 @@ func onItsOwn(setting string) bool {
 	return strings.HasPrefix(setting, "metadataStoreUrl=") || setting == "authenticationEnabled=true"
 }
 
+// in is the fixture for a test within its test.
+func (f *fixture) in(t *testing.T) *fixture {
+	inner := *f
+	inner.T = t
+	return &inner
+}
+
 // onEveryStore runs a test on a server with its own store and on one that uses an etcd cluster.
 func onEveryStore(t *testing.T, test func(*testing.T, *fixture), set ...string) {
 	t.Run("embedded", func(t *testing.T) { test(t, newFixture(t, set...)) })
@@ -43,11 +50,12 @@ func onEveryStore(t *testing.T, test func(*testing.T, *fixture), set ...string) 
 func (f *fixture) Start(environ ...string) {
 	f.Helper()
 	f.Instance.Start(environ...)
-	if !slices.ContainsFunc(f.Options.Set, func(set string) bool { return strings.HasPrefix(set, "metadataStoreUrl=etcd:") }) {
+	onEtcd := slices.ContainsFunc(f.Options.Set, func(set string) bool { return strings.HasPrefix(set, "metadataStoreUrl=etcd:") })
+	if !onEtcd || slices.Contains(f.Options.Set, "transactionCoordinatorEnabled=false") {
 		return
 	}
 	f.await("the coordinators serve", func() bool {
-		health := f.health()
-		return health.Store != "" && !slices.ContainsFunc(health.Coordinators, func(c admin.Coordinator) bool { return !c.Serving })
+		all := f.health().Coordinators
+		return len(all) > 0 && !slices.ContainsFunc(all, func(c admin.Coordinator) bool { return !c.Serving })
 	})
 }
