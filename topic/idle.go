@@ -9,7 +9,7 @@ func (t *Topic) idle() bool {
 	if len(t.producers) > 0 || t.writing != nil || !t.queue.empty() || len(t.draining) > 0 {
 		return false
 	}
-	if len(t.aborting)+len(t.unsaved)+len(t.folding.subscriptions)+len(t.asking)+len(t.creating) > 0 || t.finding || !t.settling.idle() {
+	if len(t.aborting)+len(t.unsaved)+len(t.folding.subscriptions)+len(t.asking)+len(t.creating) > 0 || t.finding {
 		return false
 	}
 	for _, s := range t.subscriptions {

@@ -55,11 +55,15 @@ func wantCommitted(t *testing.T, w *world) {
 
 // TestSettledCommit: a commit that a coordinator makes durable is done on all topics when these have heard of it, and stays so.
 func TestSettledCommit(t *testing.T) {
-	w, x, all, _, _ := settlementWorld(t)
+	w, x, all, p, _ := settlementWorld(t)
 	r := w.subscribe("out", "r", earliest)
 	r.wantNothing(w, "out")
 	w.settle(x, all...)
 	r.want("x")
+	p.Close()
+	if last := w.produceAs("out", "p").info.LastSequenceID; last != -1 {
+		t.Errorf("last sequence id %d, of a transaction that has ended", last)
+	}
 	if w.pendingKeys("in") == 0 {
 		t.Fatal("the cursor is stored at once, not with a later write")
 	}

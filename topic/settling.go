@@ -72,13 +72,6 @@ func (s *settling) drop(id txn.ID) {
 	}
 }
 
-// idle reports whether no settlement is under way.
-func (s *settling) idle() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.under) == 0
-}
-
 // stop lets no settlement begin until start, and reports whether none is under way.
 func (s *settling) stop() bool {
 	s.mu.Lock()
