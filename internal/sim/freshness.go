@@ -53,7 +53,9 @@ func (w *world) awaitDeadlines() {
 	if !w.mix.waits {
 		return
 	}
-	c, healed := newClient(w, -2), time.Now()
+	c := newClient(w, -2)
+	c.sleep(quiet) // what was lost before is given up by then
+	healed := time.Now()
 	for c.sleep(500 * time.Millisecond) {
 		open, late := w.oracle.undecided(healed)
 		if late != "" {
