@@ -67,8 +67,9 @@ func (g *Group) Close() {
 
 func (g *Group) coordinators() []*Coordinator { return *g.all.Load() }
 
-// handOverInterval is the time between two looks whether everything is handed over.
-const handOverInterval = 20 * time.Millisecond
+// handOverInterval is the time between two looks whether everything is handed over. It does not divide idleInterval: which of two
+// that look at one moment is first is chance, and a simulation must not rest on that.
+const handOverInterval = 17 * time.Millisecond
 
 // HandOver returns when this process leads no coordinator any more and relays no requests, or when ctx is done. The leader must
 // have been told that others are to lead.

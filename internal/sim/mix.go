@@ -21,6 +21,7 @@ type mix struct {
 	slack                                    int64         // bytes of a log that are never cleaned
 	page                                     int64         // entries of a log that are read at once; 0: as many as the log likes
 	unaware                                  time.Duration // for which a coordinator does not hear that its lease is gone
+	reads                                    bool          // somebody reads topics meanwhile
 	waits                                    bool          // in the end for the deadlines of transactions
 
 	// The probabilities of faults of one request to the store.
@@ -103,6 +104,7 @@ func newMix(seed uint64) mix {
 		m.unaware = time.Duration(r.Int64N(int64(8 * time.Second)))
 	}
 	m.waits = r.IntN(3) == 0
+	m.reads = r.IntN(2) == 0
 	if r.IntN(4) == 0 {
 		m.idle = 2 * time.Second
 	}

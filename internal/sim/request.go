@@ -33,7 +33,7 @@ func (p *process) gate(ctx context.Context, r *etcdmodel.Request) error {
 	if r.Kind == etcdmodel.KeepAlive && w.calm.Load() && !p.unreachedUntil().After(time.Now()) {
 		return nil // there is nothing to decide about it
 	}
-	t := transit{process: p, request: r, label: w.unique(p.name + " " + w.describe(r)), answer: make(chan error, 1)}
+	t := transit{process: p, request: r, label: w.uniqueUnlessAtOnce(p.name + " " + w.describe(r)), answer: make(chan error, 1)}
 	if !w.happens("request lost", t.label, w.mix.store.lost) {
 		w.at(p.leaves(w.travel("to store", t.label, w.mix.store.late)), t.label, t.arrive)
 	}

@@ -53,6 +53,8 @@ type scheduler struct {
 	mu     sync.Mutex // guards the following
 	queue  events
 	labels map[string]int // how often each was used
+	alike  map[string]int // in which round the labels of requests were used last
+	round  int            // events and timers so far
 	staged []staged
 }
 
@@ -63,7 +65,7 @@ type staged struct {
 }
 
 func newScheduler(c chance, verbose bool) *scheduler {
-	return &scheduler{chance: c, began: time.Now(), wake: make(chan struct{}, 1), verbose: verbose, labels: map[string]int{}}
+	return &scheduler{chance: c, began: time.Now(), wake: make(chan struct{}, 1), verbose: verbose, labels: map[string]int{}, alike: map[string]int{}}
 }
 
 // unique makes labels that are used again differ.
@@ -76,6 +78,18 @@ func (s *scheduler) unique(label string) string {
 		return label
 	}
 	return label + "#" + strconv.Itoa(n)
+}
+
+// uniqueUnlessAtOnce is unique, but gives what is named alike at one moment one label: it shares its fate, as there is no order.
+func (s *scheduler) uniqueUnlessAtOnce(label string) string {
+	s.mu.Lock()
+	before, used := s.alike[label]
+	s.alike[label] = s.round
+	if used && before == s.round {
+		s.labels[label]--
+	}
+	s.mu.Unlock()
+	return s.unique(label)
 }
 
 // at adds an event. The nanoseconds are drawn, so that hardly two events share a time.
@@ -117,6 +131,7 @@ func (s *scheduler) perform() {
 	s.mu.Lock()
 	all := s.staged
 	s.staged = nil
+	s.round++
 	s.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b staged) int { return strings.Compare(a.source, b.source) })
 	for _, next := range all {

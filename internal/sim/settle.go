@@ -144,10 +144,13 @@ func (w *world) read(c *client) bool {
 	if slices.Contains(all, nil) || !c.awaitQuiet(all) || slices.ContainsFunc(all, (*consumer).isGone) {
 		return false
 	}
+	final := map[string][]string{}
 	for i, topic := range topics {
-		w.history.Read(topic, readers[i].keys())
+		final[topic] = readers[i].keys()
+		w.history.Read(topic, final[topic])
 		w.history.Left(topic, subscription, rests[i].keys())
 	}
+	w.checkSightings(final)
 	return true
 }
 

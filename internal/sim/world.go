@@ -43,6 +43,7 @@ type world struct {
 	incidents []string
 	counts    map[string]int
 	decisions []*history.Decision
+	sightings []sighting
 }
 
 // Run simulates a schedule in a bubble of its own.
@@ -128,6 +129,9 @@ func (w *world) faults() {
 		working.Wait()
 		close(done)
 	})
+	if w.mix.reads {
+		w.actors.Go(func() { newClient(w, 90).watchTopics(done) })
+	}
 	w.runUntil(done, 10*time.Minute, "clients did not come to their end")
 }
 
