@@ -37,6 +37,7 @@ var rows = []struct {
 	{"new-end-cluster", newEndOnCluster},
 	{"failover", failover},
 	{"hand-over", handOver},
+	{"coordinators", coordinators},
 	{"end-repeated", endRepeated},
 	{"open", openTransactions},
 	{"preserved", preservedOutcomes},
