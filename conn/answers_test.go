@@ -66,7 +66,7 @@ func TestTC5ExactlyOnce(t *testing.T) {
 			later(func() { done(err) })
 		}
 		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { done(fails()) }
-		b.coordinators.connect = func(_ uint64, _ func(), done func(error)) {
+		b.coordinators.connect = func(_ uint64, _ func(bool), done func(error)) {
 			err := fails()
 			later(func() { done(err) })
 		}

@@ -30,6 +30,7 @@ const (
 	ClosedRefusedLogin  CloseReason = "refused_login"
 	ClosedExpiredLogin  CloseReason = "expired_login"
 	ClosedTermEnded     CloseReason = "coordinator_term_ended"
+	ClosedHandedOver    CloseReason = "coordinator_handed_over"
 	ClosedShutdown      CloseReason = "shutdown"
 	ClosedNetworkFailed CloseReason = "network"
 )

@@ -15,7 +15,7 @@ import (
 // fakeCoordinators answers everything at once with success, or with what the functions say.
 type fakeCoordinators struct {
 	count   uint64
-	connect func(tc uint64, closed func(), done func(error))
+	connect func(tc uint64, closed func(bool), done func(error))
 	newTxn  func(tc uint64, done func(txn.ID, error))
 	add     func(id txn.ID, participants []txn.Participant, done func(error))
 	end     func(id txn.ID, action txn.Action, done func(error))
@@ -33,7 +33,7 @@ type fakeCoordinators struct {
 
 func (c *fakeCoordinators) Count() uint64 { return c.count }
 
-func (c *fakeCoordinators) Connect(_ context.Context, tc uint64, closed func(), done func(error)) {
+func (c *fakeCoordinators) Connect(_ context.Context, tc uint64, closed func(bool), done func(error)) {
 	c.mu.Lock()
 	c.connects++
 	c.mu.Unlock()

@@ -96,6 +96,13 @@ func (o *outbox) done(cost int) {
 	o.requestDone(cost)
 }
 
+// owes reports whether a command that was taken has no answer yet.
+func (o *outbox) owes() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.requests > 0 || o.sends > 0
+}
+
 func (o *outbox) requestDone(cost int) {
 	o.requests--
 	o.requestBytes -= cost

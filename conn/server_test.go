@@ -118,8 +118,8 @@ func TestShutdown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{})
 			var waiting held
-			var termEnded func()
-			b.coordinators.connect = func(_ uint64, closed func(), done func(error)) {
+			var termEnded func(bool)
+			b.coordinators.connect = func(_ uint64, closed func(bool), done func(error)) {
 				termEnded = closed
 				done(nil)
 			}
@@ -139,7 +139,7 @@ func TestShutdown(t *testing.T) {
 				t.Errorf("drained after %s", got)
 			}
 			idle.wantClosed()
-			termEnded()
+			termEnded(false)
 			waiting.at(0)(txn.ErrCoordinatorNotFound)
 			if got := p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE).GetEndTxnResponse().GetError(); got != pulsarproto.ServerError_TransactionCoordinatorNotFound {
 				t.Errorf("END_TXN: %s", got)

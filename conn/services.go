@@ -29,10 +29,11 @@ type Coordinators interface {
 	// Count is the number of coordinators; 0 if transactions are off.
 	Count() uint64
 	// Connect answers TC_CLIENT_CONNECT_REQUEST for an existing tc. Waits while the coordinator loads, up to its own bound.
-	// closed is called, at most once, when the coordinator's term ends: the connection must then be closed (TC-24). It does
-	// not block, and the registration ends with ctx, which is the connection's. A connection registers once with a tc.
+	// ended is called when the coordinator's term ends: the connection must then be closed, so that its client looks up again
+	// (TC-24); at once, or, if another process goes on with the coordinator and is asked meanwhile (handedOver), when it is
+	// idle. It does not block, and the registration ends with ctx, which is the connection's. A connection registers once with a tc.
 	// Errors: txn.ErrNotReady.
-	Connect(ctx context.Context, tc uint64, closed func(), done func(error))
+	Connect(ctx context.Context, tc uint64, ended func(handedOver bool), done func(error))
 	// NewTxn opens a transaction. named tells a request with client_name (even a blank one, which is refused).
 	NewTxn(ctx context.Context, tc uint64, caller Caller, ttlMillis uint64, clientName string, named bool, done func(txn.ID, error))
 	// AddParticipants registers participants, all or none.

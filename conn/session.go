@@ -50,6 +50,7 @@ type session struct {
 	droppedProducers map[uint64]time.Time // ids that were disconnected by their topic, and when
 	coordinators     map[uint64]*registration
 	topicWatchers    map[uint64]*topicWatcher
+	idling           bool // it ends when it is idle
 }
 
 func newSession(server *Server, id uint64, network net.Conn) *session {
@@ -181,8 +182,12 @@ func (s *session) detachAll() {
 
 // termEnded ends the connection with the term of a coordinator that it registered with (TC-24). One that is drained ends by
 // itself, when the last answer is there.
-func (s *session) termEnded() {
-	if !s.out.isStopped() {
+func (s *session) termEnded(handedOver bool) {
+	switch {
+	case s.out.isStopped():
+	case handedOver:
+		s.endWhenIdle()
+	default:
 		s.finish(ClosedTermEnded)
 	}
 }

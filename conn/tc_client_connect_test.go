@@ -36,7 +36,7 @@ func TestTcClientConnect(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{})
 			var waiting held
-			b.coordinators.connect = func(_ uint64, _ func(), d func(error)) { waiting.hold(d) }
+			b.coordinators.connect = func(_ uint64, _ func(bool), d func(error)) { waiting.hold(d) }
 			p := b.connectedPeer(t)
 			p.send(tcConnectCommand(1, 0), tcConnectCommand(2, 0))
 			p.wantNothing()
@@ -60,8 +60,8 @@ func TestTcClientConnect(t *testing.T) {
 	t.Run("TC-24 the end of the term answers, then closes", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{})
-			var termEnded func()
-			b.coordinators.connect = func(_ uint64, closed func(), done func(error)) {
+			var termEnded func(bool)
+			b.coordinators.connect = func(_ uint64, closed func(bool), done func(error)) {
 				termEnded = closed
 				done(nil)
 			}
@@ -76,7 +76,7 @@ func TestTcClientConnect(t *testing.T) {
 			for _, done := range waiting.all() {
 				done(txn.ErrCoordinatorNotFound)
 			}
-			termEnded()
+			termEnded(false)
 			for range 2 {
 				code, _, _ := refusal(p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE))
 				if code != pulsarproto.ServerError_TransactionCoordinatorNotFound {

@@ -141,9 +141,9 @@ func TestNoAnswerFromALostTerm(t *testing.T) {
 func TestFencedAppendEndsTheTerm(t *testing.T) {
 	inBubble(t, func(r *rig) { r.deaf = true }, func(t *testing.T, r *rig) {
 		closed := 0
-		r.askConnect(t.Context(), func() { closed++ }).want("connect", nil)
+		r.askConnect(t.Context(), func(bool) { closed++ }).want("connect", nil)
 		gone, leave := context.WithCancel(t.Context())
-		r.askConnect(gone, func() { t.Error("a connection that is gone is closed") }).want("connect", nil)
+		r.askConnect(gone, func(bool) { t.Error("a connection that is gone is closed") }).want("connect", nil)
 		leave()
 		r.participants.answer("a", hangs)
 		driving, open := r.open(time.Hour, "a"), r.open(time.Hour)
@@ -222,7 +222,7 @@ func TestUnknownResult(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, nil, func(t *testing.T, r *rig) {
 				closed := 0
-				r.askConnect(t.Context(), func() { closed++ }).want("connect", nil)
+				r.askConnect(t.Context(), func(bool) { closed++ }).want("connect", nil)
 				id := r.open(time.Hour)
 				r.loseNext(c.fate)
 				r.askEnd(id, txn.Commit).want("END of unknown fate", txn.ErrCoordinatorNotFound)

@@ -8,27 +8,20 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// connection is one that registered with a term.
-type connection struct {
-	closed  func()
-	waiting int       // relayed requests without an answer
-	used    time.Time // when the last relayed request was answered, or the term handed over
-}
-
 // Connect answers when coordinator tc serves, or with ErrNotReady: after LoadWait (TC-7), or at once where another process is
-// to lead. closed is called, at most once, when the term that answered ends; if it was handed over, when the connection is
-// idle. ctx is the connection's.
-func (g *Group) Connect(ctx context.Context, tc uint64, closed func(), done func(error)) {
+// to lead. ended is called when the term that answered ends. If it was handed over, requests of the connection, whose context
+// is ctx, go on being answered by the new leader. ended may be called again then, when this process has led again.
+func (g *Group) Connect(ctx context.Context, tc uint64, ended func(handedOver bool), done func(error)) {
 	c, err := g.find(tc)
 	if err != nil {
 		done(err)
 		return
 	}
-	if c.register(ctx, closed) {
+	if c.register(ctx, ended) {
 		done(nil)
 		return
 	}
-	if !c.expected() || !c.background(func() { c.awaitTerm(ctx, closed, done) }) {
+	if !c.expected() || !c.background(func() { c.awaitTerm(ctx, ended, done) }) {
 		done(c.notServing())
 	}
 }
@@ -37,26 +30,32 @@ func (c *Coordinator) notServing() error {
 	return fmt.Errorf("%w: coordinator %d does not serve here yet", txn.ErrNotReady, c.tc)
 }
 
-// register keeps closed for the end of the term, if one is being served, until ctx is done. ctx stands for the connection: a
+// register keeps ended for the end of the term, if one is being served, until ctx is done. ctx stands for the connection: a
 // later registration of it replaces the earlier one.
-func (c *Coordinator) register(ctx context.Context, closed func()) bool {
+func (c *Coordinator) register(ctx context.Context, ended func(bool)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.serving {
 		return false
 	}
 	if _, known := c.registered[ctx]; !known {
-		context.AfterFunc(ctx, func() {
-			c.mu.Lock()
-			delete(c.registered, ctx)
-			c.mu.Unlock()
-		})
+		context.AfterFunc(ctx, func() { c.forget(ctx) })
 	}
-	c.registered[ctx] = &connection{closed: closed, used: c.now()}
+	c.registered[ctx] = ended
 	return true
 }
 
-func (c *Coordinator) awaitTerm(ctx context.Context, closed func(), done func(error)) {
+// forget takes out a connection that has ended. With the last one requests go nowhere else any more.
+func (c *Coordinator) forget(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.registered, ctx)
+	if len(c.registered) == 0 {
+		c.moved.Store(false)
+	}
+}
+
+func (c *Coordinator) awaitTerm(ctx context.Context, ended func(bool), done func(error)) {
 	limit := time.NewTimer(c.loadWait())
 	defer limit.Stop()
 	for {
@@ -71,7 +70,7 @@ func (c *Coordinator) awaitTerm(ctx context.Context, closed func(), done func(er
 			done(c.notServing())
 			return
 		case <-c.termBegan():
-			if c.register(ctx, closed) {
+			if c.register(ctx, ended) {
 				done(nil)
 				return
 			}

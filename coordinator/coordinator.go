@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,8 +33,8 @@ type Coordinator struct {
 	mu         sync.Mutex // guards the following
 	space      fsm.SpaceLevel
 	serving    bool
-	began      chan struct{}                   // closed while a term is served
-	registered map[context.Context]*connection // with this term, or with the one that was handed over
+	began      chan struct{}                             // closed while a term is served
+	registered map[context.Context]func(handedOver bool) // by connection: with this term, or with the one handed over
 	status     Status
 	over       bool // Run ends
 
@@ -69,7 +70,7 @@ func New(tc uint64, opts Options, leader Leader, openLog func(uint64, Term) Log,
 	return &Coordinator{
 		tc: tc, opts: opts, leader: leader, openLog: openLog, participants: participants,
 		log: log.With().Uint64("tc", tc).Logger(), now: now, mail: newMailbox(),
-		began: make(chan struct{}), registered: map[context.Context]*connection{}, status: Status{TC: tc}, stop: make(chan struct{}),
+		began: make(chan struct{}), registered: map[context.Context]func(bool){}, status: Status{TC: tc}, stop: make(chan struct{}),
 	}
 }
 
@@ -233,8 +234,8 @@ func (c *Coordinator) beginTerm(status Status) {
 	}
 }
 
-// endTerm closes the connections that registered (TC-24), so that clients look up again; those of a term that was handed over
-// when they are idle.
+// endTerm tells the connections that registered (TC-24), so that their clients look up again. Those of a term that was handed over
+// stay registered.
 func (c *Coordinator) endTerm(cause error) {
 	c.mu.Lock()
 	was := c.serving
@@ -243,10 +244,16 @@ func (c *Coordinator) endTerm(cause error) {
 	if was {
 		c.began = make(chan struct{})
 	}
-	term, moved := c.status.Term, c.moved.Load()
+	term, moved, told := c.status.Term, c.moved.Load(), maps.Clone(c.registered)
+	if !moved {
+		clear(c.registered)
+	}
+	if len(told) == 0 {
+		c.moved.Store(false)
+	}
 	c.mu.Unlock()
-	if !moved || !c.background(c.closeIdle) {
-		c.closeRegistered(func(*connection) bool { return true })
+	for _, ended := range told {
+		ended(moved)
 	}
 	if was && c.opts.Events.TermEnded != nil {
 		c.opts.Events.TermEnded(c.tc, term, cause)

@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,31 +29,32 @@ func (r relay) EndTxn(_ context.Context, tc uint64, cmd *fsm.EndTxn, done func(e
 	r.to.group.EndTxn(context.Background(), txn.ID{Most: tc, Least: cmd.Least}, cmd.Caller, cmd.Action, cmd.Named, done)
 }
 
-// connection is a client's connection that registered.
+// connection is a client's connection that registered, and goes on when it is told to end.
 type connection struct {
-	ctx context.Context
-	mu  sync.Mutex
-	n   int // guarded by mu: times closed
+	ctx   context.Context
+	close context.CancelFunc
+	mu    sync.Mutex
+	ends  []bool // guarded by mu: what it was told, handed over or not
 }
 
 func (r *rig) connect(t testing.TB) *connection {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	c := &connection{ctx: ctx}
-	r.askConnect(ctx, func() {
+	c := &connection{}
+	c.ctx, c.close = context.WithCancel(t.Context())
+	t.Cleanup(c.close)
+	r.askConnect(c.ctx, func(handedOver bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.n++
+		c.ends = append(c.ends, handedOver)
 	}).want("connect", nil)
 	return c
 }
 
-func (c *connection) closed() int {
+func (c *connection) told() []bool {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.n
+	return slices.Clone(c.ends)
 }
 
 // inTwo runs a test with two processes on one store, of which the first leads.
@@ -85,7 +87,7 @@ func inTwo(t *testing.T, relayed bool, test func(t *testing.T, first, second *ri
 // A process that neither leads nor is to lead says so: 6 to connects at once, 20 to requests soon.
 func TestLedElsewhere(t *testing.T) {
 	inTwo(t, true, func(t *testing.T, _, second *rig) {
-		second.askConnect(t.Context(), func() {}).want("connect", txn.ErrNotReady)
+		second.askConnect(t.Context(), func(bool) {}).want("connect", txn.ErrNotReady)
 		early := []*answer{second.askNew(time.Hour), second.askAdd(txn.ID{Least: 1}, "a"), second.askEnd(txn.ID{Least: 1}, txn.Commit)}
 		time.Sleep(2 * time.Second)
 		for _, a := range early {
@@ -108,7 +110,7 @@ func TestRequestBeforeThePlace(t *testing.T) {
 }
 
 // What waits when the coordinator is handed over, and what the connections that registered send later, is answered by the new
-// leader; each connection is closed when it has been idle for a second.
+// leader, until they have ended.
 func TestHandOver(t *testing.T) {
 	inTwo(t, true, func(t *testing.T, first, second *rig) {
 		first.participants.answer("slow", hangs)
@@ -127,7 +129,7 @@ func TestHandOver(t *testing.T) {
 			t.Fatal("the second does not serve")
 		}
 		unregistered.want("END of a connection that had not registered", txn.ErrCoordinatorNotFound)
-		first.askConnect(t.Context(), func() {}).want("connect to the old leader", txn.ErrNotReady)
+		first.askConnect(t.Context(), func(bool) {}).want("connect to the old leader", txn.ErrNotReady)
 		first.askNew(time.Hour).want("NEW of a connection that had not registered", txn.ErrCoordinatorNotFound)
 
 		created := first.askNewBy(busy.ctx, time.Hour)
@@ -137,31 +139,33 @@ func TestHandOver(t *testing.T) {
 		if found, err := second.group.Describe(t.Context(), created.id); err != nil || found.Status != txn.Open || len(found.Participants) != 1 {
 			t.Errorf("the new leader knows %+v, %v", found, err)
 		}
-		if busy.closed() != 0 || idle.closed() != 0 {
-			t.Error("a connection is closed at once")
-		}
-		time.Sleep(2 * time.Second)
-		if busy.closed() != 0 || idle.closed() != 1 {
-			t.Errorf("closed after 2 s: busy %d times, idle %d times", busy.closed(), idle.closed())
+		for _, c := range []*connection{busy, idle} {
+			if told := c.told(); !slices.Equal(told, []bool{true}) {
+				t.Errorf("a connection is told %v, want that the coordinator was handed over", told)
+			}
 		}
 		if !waiting.waits() {
 			t.Error("the END is answered before the participant has applied it")
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(4 * time.Second)
 		waiting.want("END that waited at the old leader", nil)
-		time.Sleep(time.Second)
-		handedOver, cancel := context.WithTimeout(t.Context(), time.Minute)
+		soon, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		first.group.HandOver(handedOver)
-		if handedOver.Err() != nil {
-			t.Error("the hand-over does not end")
+		first.group.HandOver(soon)
+		if soon.Err() == nil {
+			t.Error("the hand-over ends before the connections have")
 		}
-		if busy.closed() != 1 {
-			t.Errorf("closed when idle: %d times", busy.closed())
+		busy.close()
+		idle.close()
+		soon, cancel = context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		first.group.HandOver(soon)
+		if soon.Err() != nil {
+			t.Error("the hand-over does not end")
 		}
 		early := first.askNewBy(busy.ctx, time.Hour)
 		time.Sleep(3 * time.Second)
-		early.want("NEW on a connection that was closed", txn.ErrCoordinatorNotFound)
+		early.want("NEW of a connection that has ended", txn.ErrCoordinatorNotFound)
 
 		early = first.askNew(time.Hour)
 		if !early.waits() {
@@ -180,39 +184,11 @@ func TestHandOverWhileTheNewLeaderLoads(t *testing.T) {
 		first.election.Place(second.contender)
 		created := first.askNewBy(c.ctx, time.Hour)
 		time.Sleep(5 * time.Second)
-		if !created.waits() || c.closed() != 0 {
-			t.Fatal("NEW is answered, or its connection closed, while the new leader loads")
+		if !created.waits() {
+			t.Fatal("NEW is answered while the new leader loads")
 		}
 		close(loaded)
 		created.want("NEW", nil)
-	})
-}
-
-// A connection that is never idle is closed between two requests after 20 s, and in the midst of one after 30 s.
-func TestHandOverOfBusyConnections(t *testing.T) {
-	inTwo(t, true, func(t *testing.T, first, second *rig) {
-		second.participants.answer("stuck", hangs)
-		first.participants.answer("stuck", hangs)
-		busy, stuck := first.connect(t), first.connect(t)
-		id := first.open(time.Hour, "stuck")
-		first.askEndBy(stuck.ctx, id, txn.Commit)
-		synctest.Wait()
-		first.election.Place(second.contender)
-		for range 39 {
-			first.askNewBy(busy.ctx, time.Hour).want("NEW through the old leader", nil)
-			time.Sleep(500 * time.Millisecond)
-		}
-		if busy.closed() != 0 || stuck.closed() != 0 {
-			t.Errorf("closed after 19.5 s: busy %d, stuck %d", busy.closed(), stuck.closed())
-		}
-		time.Sleep(time.Second)
-		if busy.closed() != 1 || stuck.closed() != 0 {
-			t.Errorf("closed after 20.5 s: busy %d, stuck %d", busy.closed(), stuck.closed())
-		}
-		time.Sleep(10 * time.Second)
-		if stuck.closed() != 1 {
-			t.Errorf("closed after 30.5 s: stuck %d", stuck.closed())
-		}
 	})
 }
 
@@ -224,17 +200,13 @@ func TestHandedBack(t *testing.T) {
 		synctest.Wait()
 		first.election.Place(first.contender)
 		time.Sleep(500 * time.Millisecond)
-		if !first.group.Statuses()[0].Serving || c.closed() != 0 {
-			t.Fatalf("serving %v, closed %d times", first.group.Statuses()[0].Serving, c.closed())
+		if !first.group.Statuses()[0].Serving {
+			t.Fatal("the first does not serve")
 		}
 		first.askNewBy(c.ctx, time.Hour).want("NEW", nil)
-		time.Sleep(40 * time.Second)
-		if c.closed() != 0 {
-			t.Error("the connection is closed although its coordinator is here")
-		}
 		first.election.Expire(0)
-		if c.closed() != 1 {
-			t.Error("the connection is not closed when the term is lost (TC-24)")
+		if told := c.told(); !slices.Equal(told, []bool{true, false}) {
+			t.Errorf("the connection is told %v, want that the coordinator was handed over, and later that the term is lost (TC-24)", told)
 		}
 	})
 }
@@ -249,8 +221,8 @@ func TestHandOverWithoutRelay(t *testing.T) {
 		synctest.Wait()
 		first.election.Place(second.contender)
 		waiting.want("END", txn.ErrCoordinatorNotFound)
-		if c.closed() != 1 {
-			t.Errorf("closed %d times", c.closed())
+		if told := c.told(); !slices.Equal(told, []bool{false}) {
+			t.Errorf("the connection is told %v, want that the term is over", told)
 		}
 		second.askEnd(id, txn.Commit).want("END at the new leader", nil)
 	})

@@ -271,9 +271,9 @@ func (r *rig) askEndBy(ctx context.Context, id txn.ID, action txn.Action) *answe
 	return a
 }
 
-func (r *rig) askConnect(ctx context.Context, closed func()) *answer {
+func (r *rig) askConnect(ctx context.Context, ended func(handedOver bool)) *answer {
 	a := &answer{t: r.t}
-	r.group.Connect(ctx, 0, closed, func(err error) { a.give(txn.ID{}, err) })
+	r.group.Connect(ctx, 0, ended, func(err error) { a.give(txn.ID{}, err) })
 	return a
 }
 

@@ -24,13 +24,13 @@ func loading(r *rig) chan struct{} {
 func TestConnectWaitsForTheLoad(t *testing.T) {
 	var loaded chan struct{}
 	inBubble(t, func(r *rig) { loaded = loading(r) }, func(t *testing.T, r *rig) {
-		early := r.askConnect(t.Context(), func() {})
+		early := r.askConnect(t.Context(), func(bool) {})
 		left, leave := context.WithCancel(t.Context())
-		gone := r.askConnect(left, func() {})
+		gone := r.askConnect(left, func(bool) {})
 		time.Sleep(10 * time.Second)
 		leave()
 		gone.want("connect of a connection that is gone", context.Canceled)
-		late := r.askConnect(t.Context(), func() {})
+		late := r.askConnect(t.Context(), func(bool) {})
 		if !early.waits() || !late.waits() {
 			t.Fatal("a connect is answered while the coordinator loads")
 		}
@@ -38,7 +38,7 @@ func TestConnectWaitsForTheLoad(t *testing.T) {
 		early.want("connect after LoadWait", txn.ErrNotReady)
 		close(loaded)
 		late.want("connect when it serves", nil)
-		r.askConnect(t.Context(), func() {}).want("connect to one that serves", nil)
+		r.askConnect(t.Context(), func(bool) {}).want("connect to one that serves", nil)
 	})
 }
 
@@ -88,7 +88,7 @@ func TestUnknownCoordinator(t *testing.T) {
 func TestLostLease(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, r *rig) {
 		closed := 0
-		r.askConnect(t.Context(), func() { closed++ }).want("connect", nil)
+		r.askConnect(t.Context(), func(bool) { closed++ }).want("connect", nil)
 		first := r.group.Statuses()[0]
 		r.election.Expire(0)
 		synctest.Wait()
@@ -146,7 +146,7 @@ func TestShutdown(t *testing.T) {
 	inBubble(t, func(r *rig) { r.opts.Machine.MaxActive = 3 }, func(t *testing.T, r *rig) {
 		r.participants.answer("a", hangs)
 		closed := 0
-		r.askConnect(t.Context(), func() { closed++ }).want("connect", nil)
+		r.askConnect(t.Context(), func(bool) { closed++ }).want("connect", nil)
 		driving, open := r.open(time.Hour, "a"), r.open(time.Hour)
 		waiting := r.askEnd(driving, txn.Commit)
 		waiting.waits()
@@ -170,7 +170,7 @@ func TestShutdown(t *testing.T) {
 		queued.want("NEW that waited for its batch", txn.ErrCoordinatorNotFound)
 		refused.want("NEW that was held back", txn.ErrTooManyRequests)
 		r.askNew(time.Hour).want("NEW afterwards", txn.ErrCoordinatorNotFound)
-		r.askConnect(t.Context(), func() {}).want("connect afterwards", txn.ErrNotReady)
+		r.askConnect(t.Context(), func(bool) {}).want("connect afterwards", txn.ErrNotReady)
 		if closed != 1 || r.participants.inFlight != 0 {
 			t.Errorf("%d connections closed, %d calls in flight, want 1 and 0", closed, r.participants.inFlight)
 		}
@@ -180,7 +180,7 @@ func TestShutdown(t *testing.T) {
 // TestShutdownWhileLoading: nobody who waits for the load is forgotten.
 func TestShutdownWhileLoading(t *testing.T) {
 	inBubble(t, func(r *rig) { loading(r) }, func(t *testing.T, r *rig) {
-		connect, request := r.askConnect(t.Context(), func() {}), r.askNew(time.Hour)
+		connect, request := r.askConnect(t.Context(), func(bool) {}), r.askNew(time.Hour)
 		connect.waits()
 		began := time.Now()
 		r.group.Close()

@@ -104,7 +104,7 @@ func (s *Server) awaitCoordinators(ctx context.Context) {
 	defer cancel()
 	for tc := range s.group.Count() {
 		served := make(chan error, 1)
-		s.group.Connect(ctx, tc, func() {}, func(err error) { served <- err })
+		s.group.Connect(ctx, tc, func(bool) {}, func(err error) { served <- err })
 		if err := <-served; err != nil {
 			s.options.Log.Warn().Err(err).Uint64("tc", tc).Msg("started although a coordinator does not serve yet")
 		}

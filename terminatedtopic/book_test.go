@@ -30,7 +30,7 @@ type book struct {
 	place  uint64
 	kept   map[preserver.Key][]preserver.Outcome // oldest first
 	marks  map[preserver.Key]uint64              // places of forgettings
-	closed func()
+	closed func(bool)
 	hold   chan struct{} // if set, outcomes are told when it is closed
 	held   chan struct{} // gets one when somebody waits for that
 	topics *Topics
@@ -40,7 +40,7 @@ func newBook() *book {
 	return &book{kept: map[preserver.Key][]preserver.Outcome{}, marks: map[preserver.Key]uint64{}}
 }
 
-func (b *book) Connect(_ context.Context, _ uint64, closed func(), done func(error)) {
+func (b *book) Connect(_ context.Context, _ uint64, closed func(bool), done func(error)) {
 	b.mu.Lock()
 	b.closed = closed
 	b.mu.Unlock()

@@ -123,7 +123,7 @@ func (t *topic) begin() *reading {
 // load reads all names into the view of r, while changes come into it as well.
 func (t *topic) load(r *reading) error {
 	served := make(chan error, 1)
-	t.outcomes.Connect(r.ctx, t.tc, func() { t.over(r) }, func(err error) { served <- err })
+	t.outcomes.Connect(r.ctx, t.tc, func(bool) { t.over(r) }, func(err error) { served <- err })
 	if err := <-served; err != nil {
 		return err
 	}

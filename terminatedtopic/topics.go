@@ -19,9 +19,9 @@ import (
 
 // Outcomes is what the topics show. coordinator.Group is one.
 type Outcomes interface {
-	// Connect calls done when coordinator tc serves, and closed when the term that answered ends; the registration ends with
-	// ctx.
-	Connect(ctx context.Context, tc uint64, closed func(), done func(error))
+	// Connect calls done when coordinator tc serves, and ended when the term that answered ends, whoever goes on; the
+	// registration ends with ctx.
+	Connect(ctx context.Context, tc uint64, ended func(handedOver bool), done func(error))
 	// ClientNames returns names that have outcomes, some at a time: from is 0, then next, until that is -1.
 	ClientNames(ctx context.Context, tc uint64, from int) (names []preserver.Newest, next int, err error)
 	// ClientOutcomes returns the newest outcomes of a name, at most limit.

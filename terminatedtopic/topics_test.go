@@ -47,7 +47,7 @@ func TestReadersFollow(t *testing.T) {
 				}
 			case 6: // a new term
 				if c != nil {
-					b.closed()
+					b.closed(false)
 					await(rt, "CLOSE_CONSUMER", func() bool { <-p.disconnected; return true })
 					c.Close()
 					c = nil

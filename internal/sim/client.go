@@ -166,7 +166,7 @@ func (c *client) coordinatorLink(tc uint64, label string) *link {
 	}
 	l := c.link(p)
 	_, err := l.call(fmt.Sprint("connect ", tc), false, func(done func(any, error)) {
-		p.group.Connect(l.ctx, tc, func() { c.world.stage(l.name, l.refuse) }, func(err error) { done(nil, err) })
+		p.group.Connect(l.ctx, tc, func(bool) { c.world.stage(l.name, l.refuse) }, func(err error) { done(nil, err) })
 	})
 	if err != nil {
 		return nil

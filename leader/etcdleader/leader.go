@@ -27,6 +27,8 @@ const (
 	winPatience = 12 * time.Second
 	// requestTimeout bounds each request, so that one that is lost does not hold up a later one.
 	requestTimeout = 5 * time.Second
+	// watchLimit is how long one watch is trusted to tell of what happens.
+	watchLimit = 30 * time.Second
 )
 
 // Client is what a leader needs of an etcd client.
@@ -205,7 +207,11 @@ func (l *Leader) try(ctx context.Context, tc uint64, vacancy *vacancy) (*Term, e
 	if !l.options.Exclusive && string(holder.Value) != l.identity {
 		_, name, _ := strings.Cut(string(holder.Value), " ")
 		l.log.Debug().Uint64("tc", tc).Int64("term", holder.CreateRevision).Str("leader", name).Msg("led elsewhere")
-		return nil, l.waitDeleted(ctx, key, found.Header.Revision+1)
+		deleted, err := l.waitDeleted(ctx, key, found.Header.Revision+1)
+		if err != nil || !deleted {
+			return nil, err
+		}
+		return l.claim(ctx, tc, vacancy) // the creation tells whether the seat is still free
 	}
 	if err := remove(ctx, l.client, key, holder.CreateRevision); err != nil {
 		return nil, err
@@ -238,19 +244,23 @@ func remove(ctx context.Context, client Client, key string, term int64) error {
 	return nil
 }
 
-// waitDeleted returns when the key was deleted, or when it is not known whether it was.
-func (l *Leader) waitDeleted(ctx context.Context, key string, from int64) error {
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+// waitDeleted returns when the key was deleted, or when it is not known whether it was, so that it must be looked at again: after
+// watchLimit at the latest.
+func (l *Leader) waitDeleted(ctx context.Context, key string, from int64) (deleted bool, err error) {
+	watched, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), watchLimit)
 	defer cancel()
-	for response := range l.client.Watch(ctx, key, clientv3.WithRev(from), clientv3.WithFilterPut()) {
+	for response := range l.client.Watch(watched, key, clientv3.WithRev(from), clientv3.WithFilterPut()) {
 		if err := response.Err(); err != nil {
-			return fmt.Errorf("watch leader key: %w", err)
+			return false, fmt.Errorf("watch leader key: %w", err)
 		}
 		if len(response.Events) > 0 {
-			return nil
+			return true, nil
 		}
 	}
-	return errors.New("watch leader key: ended")
+	if ctx.Err() == nil && watched.Err() != nil {
+		return false, nil
+	}
+	return false, errors.New("watch leader key: ended")
 }
 
 // take creates the leader key under a new lease if there is none. place is the instance that is to lead.
