@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/memlog"
 )
@@ -44,6 +45,8 @@ func TestSettledCommit(t *testing.T) {
 		r.counted()
 		end := &answer{t: t}
 		s.onEnd = func() {
+			end.mu.Lock()
+			defer end.mu.Unlock()
 			if end.given != 0 {
 				t.Error("END is answered before the participants hear that they have applied it (promise 3)")
 			}
@@ -51,7 +54,7 @@ func TestSettledCommit(t *testing.T) {
 				t.Error("participants hear of what is not durable")
 			}
 		}
-		end = r.askEnd(id, txn.Commit)
+		r.group.EndTxn(t.Context(), id, fsm.Caller{}, txn.Commit, false, func(err error) { end.give(id, err) })
 		end.want("END", nil)
 		if appends, _ := r.counted(); appends != 1 || len(s.heard) != 1 || s.heard[0] != nil || !slices.Equal(s.asked[0], topics("a", "b")) {
 			t.Errorf("%d appends, participants asked %v and told %v", appends, s.asked, s.heard)
