@@ -108,6 +108,7 @@ func (h *History) Sent(m Message) {
 
 // Acked records an acknowledgement.
 func (h *History) Acked(a Ack) {
+	a.recorded = h.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.acks = append(h.acks, a)

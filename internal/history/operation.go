@@ -102,4 +102,6 @@ type Ack struct {
 	Txn                      txn.ID
 	InTxn                    bool
 	Answer                   Answer
+
+	recorded time.Duration // since the history began
 }

@@ -2,15 +2,16 @@ package history
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // acked is what became of the acknowledgements of one message on one subscription.
 type acked struct {
-	sure     int  // in committed transactions, answered
-	plain    bool // outside transactions, answered
-	possible bool // without an answer, or in a transaction without a known outcome
+	sure     []*Ack // in committed transactions, answered
+	plain    bool   // outside transactions, answered
+	possible bool   // without an answer, or in a transaction without a known outcome
 	in       txn.ID
 }
 
@@ -28,11 +29,20 @@ func (a *acked) add(op *Ack, outcomes map[txn.ID]txn.Status) {
 	switch {
 	case known && outcome == txn.Aborted:
 	case known && op.Answer == Done:
-		a.sure++
+		a.sure = append(a.sure, op)
 		a.in = op.Txn
 	default:
 		a.possible = true
 	}
+}
+
+// story tells which transactions acknowledged.
+func (a *acked) story() string {
+	var text strings.Builder
+	for _, op := range a.sure {
+		fmt.Fprintf(&text, "\n    %12s  in %s", clock(op.recorded), op.Txn)
+	}
+	return text.String()
 }
 
 // checkSubscriptions compares what was acknowledged with what subscriptions still hold, for all whose rest was recorded. A
@@ -56,8 +66,8 @@ func (h *History) checkSubscriptions(outcomes map[txn.ID]txn.Status) []Anomaly {
 			found = append(found, Anomaly{NotRead, txn.ID{}, at.topic, "subscription " + at.subscription})
 		}
 		for key, a := range keys {
-			if a.sure > 1 {
-				found = append(found, Anomaly{AckedTwice, a.in, at.topic, fmt.Sprintf("%s on %s, %d times", key, at.subscription, a.sure)})
+			if len(a.sure) > 1 {
+				found = append(found, Anomaly{AckedTwice, a.in, at.topic, fmt.Sprintf("%s on %s%s", key, at.subscription, a.story())})
 			}
 		}
 	}
@@ -77,13 +87,13 @@ func (h *History) checkLeft(at place, left []string, keys map[string]*acked) []A
 	for _, key := range left {
 		held[key] = true
 		// Of a message that is there twice, one copy may be acknowledged and the other not.
-		if a := keys[key]; a != nil && copies[key] < 2 && (a.sure > 0 || a.plain) {
+		if a := keys[key]; a != nil && copies[key] < 2 && (len(a.sure) > 0 || a.plain) {
 			found = append(found, Anomaly{DeliveredAgain, a.in, at.topic, fmt.Sprintf("%s on %s", key, at.subscription)})
 		}
 	}
 	for key := range copies {
 		a := keys[key]
-		if !held[key] && (a == nil || a.sure == 0 && !a.plain && !a.possible) {
+		if !held[key] && (a == nil || len(a.sure) == 0 && !a.plain && !a.possible) {
 			found = append(found, Anomaly{NotReturned, txn.ID{}, at.topic, fmt.Sprintf("%s on %s", key, at.subscription)})
 		}
 	}
