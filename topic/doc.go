@@ -21,7 +21,8 @@
 //   - A commit on loaded topics is in the coordinator's write (Settle): it compares the owner keys, deletes the mark, and puts a key
 //     beside what the transaction holds on a subscription, which makes that acknowledged. A transaction is never written about by
 //     the topic while its commit is being settled, nor the other way round, so the order of the two in the store is the order in memory.
-//     The cursors follow with the next groups, and delete what made the commit durable; a load finds either. Nothing takes
+//     In memory it is done while no write is in flight. The cursors follow with the next groups, and delete what made the commit
+//     durable; a load finds either. Nothing takes
 //     a topic or a subscription away below a settlement, and a cursor does not go back before those that are done.
 //   - Nobody reads at or behind the first entry of the oldest unresolved transaction. An abort deletes the entries of the
 //     transaction, and its mark with the last of them. So no reader meets an aborted entry, and none has to be remembered.

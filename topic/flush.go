@@ -178,21 +178,21 @@ func (g *group) finishCursors() {
 // written takes the store's answer to g.
 func (t *Topic) written(g *group, result *clientv3.TxnResponse, err error) {
 	t.writing = nil
-	if refusedForSize(err) {
+	switch {
+	case refusedForSize(err):
 		t.divide(g, err)
-		return
-	}
-	if err != nil {
+	case err != nil:
 		t.log.Warn().Err(err).Msg("unknown whether a write was applied, topic closes")
 		t.queue.pushFront(g.items)
 		t.shut(ErrPersistence)
-		return
-	}
-	if !result.Succeeded {
+	case !result.Succeeded:
 		t.refused(g, result)
-		return
+	default:
+		t.applied(g)
 	}
-	t.applied(g)
+	if !t.closedNow() {
+		t.performSettled()
+	}
 }
 
 // applied performs what g stands for, now that it is durable.

@@ -98,10 +98,23 @@ func (s *settledPart) end(err error) {
 		s.release()
 	default:
 		t.post(func(alive bool) {
-			if alive {
+			switch {
+			case !alive:
+			case t.writing != nil: // the store may be about to take a cursor as it was
+				t.performs = append(t.performs, s)
+			default:
 				s.perform()
 			}
 		})
+	}
+}
+
+// performSettled does what waited for a write to end.
+func (t *Topic) performSettled() {
+	performs := t.performs
+	t.performs = nil
+	for _, s := range performs {
+		s.perform()
 	}
 }
 

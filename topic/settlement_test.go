@@ -490,3 +490,33 @@ func TestSettlingIsBounded(t *testing.T) {
 		t.Error("behind the bound")
 	}
 }
+
+// TestSettledBesideACursorWrite: what a commit acknowledges while the cursor is being stored is stored with it the next time.
+func TestSettledBesideACursorWrite(t *testing.T) {
+	w := newWorld(t)
+	at, _ := sendMany(w.produce("in"), 3)
+	c := w.subscribe("in", "s", earliest, shared)
+	c.want("m0", "m1", "m2")
+	x := w.coord.begin()
+	if err := c.ackIn(x, at[1]); err != nil {
+		t.Fatal(err)
+	}
+	commit := w.mustPrepare(x, w.participant("in", "s"))
+	if err := commit.write(); err != nil {
+		t.Fatal(err)
+	}
+	release, acked := w.hold(), make(chan error, 1)
+	c.Ack(ackOf(pulsarproto.CommandAck_Individual, at[2]), func(err error) { acked <- err })
+	eventually(t, "the cursor is being stored", func() bool { return w.writes("in") })
+	commit.settled(nil)
+	w.posted("in")
+	release()
+	if err := wait(t, acked); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what made the commit durable is gone", func() bool { return w.pendingKeys("in") == 0 })
+	w.restart()
+	c = w.subscribe("in", "s", shared)
+	c.want("m0")
+	c.wantNothing(w, "in")
+}

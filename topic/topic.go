@@ -49,7 +49,8 @@ type Topic struct {
 
 	queue    queue
 	writing  *group
-	aborts   []*abortion // in order
+	performs []*settledPart // durable, done in memory when the write in flight has ended
+	aborts   []*abortion    // in order
 	aborting map[txn.ID]*abortion
 	unsaved  map[*subscription]struct{} // cursors that need another group
 	folding  folding
