@@ -138,8 +138,11 @@ func (c *cluster) log(name, line string) {
 	}
 }
 
-// start starts the instance, again and again if it ends by itself because etcd does not serve.
+// start starts the instance if it does not run, again and again if it ends by itself because etcd does not serve.
 func (i *instance) start(ctx context.Context) error {
+	if i.runs() {
+		return nil // another fault has ended before
+	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
@@ -148,6 +151,18 @@ func (i *instance) start(ctx context.Context) error {
 			return err
 		}
 		pause(ctx, time.Second)
+	}
+}
+
+func (i *instance) runs() bool {
+	if i.Server == nil {
+		return false
+	}
+	select {
+	case <-i.Server.Done():
+		return false
+	default:
+		return true
 	}
 }
 

@@ -45,10 +45,12 @@ func (m *Member) Address() string { return "127.0.0.1:" + strconv.Itoa(m.port) }
 
 func (m *Member) peerURL() string { return "http://" + m.peer }
 
-// Start starts the member on its data and waits until it serves, which takes a majority of members.
+// Start starts the member on its data, if it does not run, and waits until it serves, which takes a majority of members.
 func (m *Member) Start(ctx context.Context) error {
-	if err := m.launch(); err != nil {
-		return err
+	if !m.running() {
+		if err := m.launch(); err != nil {
+			return err
+		}
 	}
 	return m.await(ctx)
 }
