@@ -34,8 +34,11 @@ func (p *process) gate(ctx context.Context, r *etcdmodel.Request) error {
 		return nil // there is nothing to decide about it
 	}
 	t := transit{process: p, request: r, label: w.uniqueUnlessAtOnce(p.name + " " + w.describe(r)), answer: make(chan error, 1)}
-	if !w.happens("request lost", t.label, w.mix.store.lost) {
+	switch lost := w.happens("request lost", t.label, w.mix.store.lost); {
+	case !lost:
 		w.at(p.leaves(w.travel("to store", t.label, w.mix.store.late)), t.label, t.arrive)
+	case t.resumed():
+		w.at(p.leaves(t.resumes()), t.label+" resumed", t.arrive)
 	}
 	select {
 	case err := <-t.answer:
@@ -88,11 +91,25 @@ func (t *transit) arrive() {
 	case changes && w.happens("killed behind", t.label, faults.killedBehind):
 		t.process.kill()
 	case w.happens("answer lost", t.label, faults.answerLost):
+		if t.resumed() {
+			w.after(t.resumes(), t.label+" resumed", func() { t.reply(err) })
+		}
 	case w.happens("answer is an error", t.label, faults.failed):
 		t.reply(t.failure())
 	default:
 		t.reply(err)
 	}
+}
+
+// resumed reports whether the request is one of a watch, which a client begins again when it finds its connection dead: what is
+// lost of it is late.
+func (t *transit) resumed() bool {
+	return t.request.Kind == etcdmodel.Watch || t.request.Kind == etcdmodel.Events
+}
+
+// resumes draws how long that takes.
+func (t *transit) resumes() time.Duration {
+	return time.Duration(1000+t.process.world.chance.below(9000, "resumes", t.label)) * time.Millisecond
 }
 
 func (t *transit) apply() error {
