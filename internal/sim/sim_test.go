@@ -73,8 +73,13 @@ func TestSoak(t *testing.T) {
 		t.Skip("-soak says for how long")
 	}
 	s := newSession(t)
+	reported := time.Now()
 	for seed := *firstFlag; time.Since(s.began) < *soakFlag; seed++ {
 		s.run(Schedule{Seed: seed})
+		if time.Since(reported) > time.Minute {
+			s.report()
+			reported = time.Now()
+		}
 	}
 	s.report()
 }

@@ -107,6 +107,9 @@ func TestMutants(t *testing.T) {
 const mutantSeeds = 2000
 
 func TestMinimized(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector runs goroutines in random order")
+	}
 	schedule := Schedule{Mutant: "no fence compare"}
 	var result Result
 	for result.Broken == nil {
