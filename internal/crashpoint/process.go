@@ -2,6 +2,7 @@ package crashpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -53,7 +54,7 @@ func (p *process) start(run func() error, failed func(error)) {
 	go func() {
 		defer close(p.started)
 		if err := run(); err != nil {
-			if p.ctx.Err() == nil {
+			if !errors.Is(err, errDead) && p.ctx.Err() == nil {
 				failed(fmt.Errorf("start %s: %w", p.name, err))
 			}
 			return
