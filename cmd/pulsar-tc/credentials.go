@@ -13,6 +13,9 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 )
 
+// maxRedirects is how often a request is followed to another instance: leaders change seldom while one is asked.
+const maxRedirects = 5
+
 // credentials are what the commands on transactions show to the server, and whom they take for it.
 type credentials struct {
 	tokenFile string
@@ -74,6 +77,26 @@ func (c *credentials) do(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}}
+	client := http.Client{
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true},
+		CheckRedirect: func(next *http.Request, before []*http.Request) error {
+			return showAgain(token, next, before)
+		},
+	}
 	return client.Do(request)
+}
+
+// showAgain lets a redirect to the instance that leads the coordinator show the token there, too: Go's client drops it where the name
+// of the host changes. It goes nowhere in the clear that was asked for over TLS.
+func showAgain(token string, next *http.Request, before []*http.Request) error {
+	if len(before) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	}
+	if before[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
+		return fmt.Errorf("redirected from https to %s", next.URL.Redacted())
+	}
+	if token != "" {
+		next.Header.Set("Authorization", "Bearer "+token)
+	}
+	return nil
 }

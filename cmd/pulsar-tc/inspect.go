@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,7 +43,7 @@ func listCommand(c *credentials) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List transactions that have not ended",
+		Short: "List transactions that have not ended, of all instances",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{"limit": {fmt.Sprint(limit)}, "olderThan": {olderThan.String()}}
@@ -52,14 +53,14 @@ func listCommand(c *credentials) *cobra.Command {
 			if clientName != "" {
 				query.Set("clientName", clientName)
 			}
-			var found []admin.Transaction
-			if err := flags.call(cmd.Context(), http.MethodGet, "?"+query.Encode(), nil, &found); err != nil {
+			found, err := flags.listAll(cmd.Context(), query, limit)
+			if err != nil && len(found) == 0 {
 				return err
 			}
 			if flags.json {
-				return printJSON(cmd.OutOrStdout(), found)
+				return errors.Join(printJSON(cmd.OutOrStdout(), found), err)
 			}
-			return printList(cmd.OutOrStdout(), found)
+			return errors.Join(printList(cmd.OutOrStdout(), found), err)
 		},
 	}
 	flags.bind(cmd)
@@ -136,8 +137,72 @@ func operator() string {
 	return u.Username
 }
 
-// call asks the web service and decodes its answer into result, unless that is nil.
+// listAll asks every instance that shares the store for the transactions of the coordinators it leads, and returns at most limit.
+// An error tells what is missing from the list.
+func (f *adminFlags) listAll(ctx context.Context, query url.Values, limit int) ([]admin.Transaction, error) {
+	found := []admin.Transaction{}
+	addresses, missing := f.instances(ctx)
+	for _, address := range addresses {
+		instance := *f
+		instance.url = address
+		var led []admin.Transaction
+		if err := instance.call(ctx, http.MethodGet, "?"+query.Encode(), nil, &led); err != nil {
+			missing = errors.Join(missing, fmt.Errorf("the list lacks what %s leads: %w", address, err))
+			continue
+		}
+		found = append(found, led...)
+	}
+	return found[:min(limit, len(found))], missing
+}
+
+// instances are the web service URLs of all processes that share the store of the one at --admin-url; that one is first. An error
+// names those that have none.
+func (f *adminFlags) instances(ctx context.Context) ([]string, error) {
+	addresses := []string{f.url}
+	var health admin.Health
+	if err := f.ask(ctx, http.MethodGet, "/health", nil, func(answer *http.Response) error {
+		if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusServiceUnavailable {
+			return failureOf(answer)
+		}
+		return json.NewDecoder(answer.Body).Decode(&health)
+	}); err != nil {
+		return nil, fmt.Errorf("which instances there are: %w", err)
+	}
+	var missing error
+	for i := range health.Instances {
+		instance := &health.Instances[i]
+		if instance.Self {
+			continue
+		}
+		address := cmp.Or(instance.WebURL, instance.WebURLTLS)
+		if strings.HasPrefix(f.url, "https:") {
+			address = instance.WebURLTLS
+		}
+		if address == "" {
+			missing = errors.Join(missing, fmt.Errorf("the list lacks what %s leads: it has no web service URL to ask",
+				cmp.Or(instance.ServiceURLTLS, instance.ServiceURL, instance.ID)))
+			continue
+		}
+		addresses = append(addresses, address)
+	}
+	return addresses, missing
+}
+
+// call asks for transactions and decodes the answer into result, unless that is nil.
 func (f *adminFlags) call(ctx context.Context, method, path string, body, result any) error {
+	return f.ask(ctx, method, "/pulsar-tc/v1/transactions"+path, body, func(answer *http.Response) error {
+		if answer.StatusCode >= http.StatusBadRequest {
+			return failureOf(answer)
+		}
+		if result == nil {
+			return nil
+		}
+		return json.NewDecoder(answer.Body).Decode(result)
+	})
+}
+
+// ask sends a request to the web service, and has read read the answer.
+func (f *adminFlags) ask(ctx context.Context, method, path string, body any, read func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	var content bytes.Buffer
@@ -149,7 +214,7 @@ func (f *adminFlags) call(ctx context.Context, method, path string, body, result
 	if !strings.HasPrefix(f.url, "http://") && !strings.HasPrefix(f.url, "https://") {
 		return fmt.Errorf("--admin-url %q: want http://host:port or https://host:port", f.url)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, f.url+"/pulsar-tc/v1/transactions"+path, &content)
+	request, err := http.NewRequestWithContext(ctx, method, f.url+path, &content)
 	if err != nil {
 		return err
 	}
@@ -158,13 +223,7 @@ func (f *adminFlags) call(ctx context.Context, method, path string, body, result
 		return err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode >= http.StatusBadRequest {
-		return failureOf(answer)
-	}
-	if result == nil {
-		return nil
-	}
-	return json.NewDecoder(answer.Body).Decode(result)
+	return read(answer)
 }
 
 func failureOf(answer *http.Response) error {

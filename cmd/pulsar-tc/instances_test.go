@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/server"
+)
+
+// A list has the transactions of all instances, whichever is asked. Where one of them does not answer it says so, and fails.
+func TestListHasAllInstances(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	set := []string{"metadataStoreUrl=etcd:" + etcd.Endpoint, "initialNumTransactionCoordinators=2"}
+	first, second := start(t, set...), start(t, set...)
+	ids := []string{beginAt(t, first), beginAt(t, second)}
+	for _, s := range []*server.Server{first, second} {
+		out, code, err := run("transactions", "list", "--admin-url", s.WebURL())
+		if code != 0 || !strings.Contains(out, ids[0]) || !strings.Contains(out, ids[1]) {
+			t.Errorf("list: code %d, %v\n%s", code, err, out)
+		}
+	}
+	if out, code, err := run("transactions", "list", "--admin-url", first.WebURL(), "--limit", "1"); code != 0 || strings.Count(out, "OPEN") != 1 {
+		t.Errorf("list of one: code %d, %v\n%s", code, err, out)
+	}
+}
+
+// beginAt opens a transaction at a coordinator that s leads, once it leads one.
+func beginAt(t *testing.T, s *server.Server) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	client, err := wireclient.Dial(ctx, strings.TrimPrefix(s.ServiceURL(), "pulsar://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for tc := uint64(0); ctx.Err() == nil; tc = 1 - tc {
+		if client.ConnectTC(ctx, tc) != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if id, err := client.Begin(ctx, tc, 60_000, ""); err == nil {
+			return id.String()
+		}
+	}
+	t.Fatalf("%s leads no coordinator", s.ServiceURL())
+	return ""
+}
+
+func TestListTellsWhatIsMissing(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := `[{"id": "(0,1)", "state": "OPEN"}]`
+		if r.URL.Path == "/health" {
+			answer = `{"instances": [{"id": "a", "self": true}, {"id": "b", "webUrl": "` + gone.URL + `"}, {"id": "c"}]}`
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = w.Write([]byte(answer))
+	}))
+	defer asked.Close()
+	out, code, err := run("transactions", "list", "--admin-url", asked.URL)
+	if code != 1 || !strings.Contains(out, "(0,1)") {
+		t.Fatalf("code %d, %v\n%s", code, err, out)
+	}
+	for _, missing := range []string{"lacks what " + gone.URL + " leads", "lacks what c leads"} {
+		if !strings.Contains(err.Error(), missing) {
+			t.Errorf("%v, want %q", err, missing)
+		}
+	}
+}
+
+// The token goes along to the instance that leads, whose host has another name.
+func TestTokenGoesToTheLeader(t *testing.T) {
+	leader := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		_, _ = w.Write([]byte(`{"id": "(0,1)"}`))
+	}))
+	defer leader.Close()
+	asked := httptest.NewServer(http.RedirectHandler(strings.Replace(leader.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect))
+	defer asked.Close()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code, err := run("transactions", "describe", "(0,1)", "--admin-url", asked.URL, "--token-file", file); code != 0 {
+		t.Errorf("code %d, %v\n%s", code, err, out)
+	}
+	next, _ := http.NewRequest(http.MethodGet, leader.URL, nil)
+	first, _ := http.NewRequest(http.MethodGet, "https://localhost", nil)
+	if err := showAgain("secret", next, []*http.Request{first}); err == nil || next.Header.Get("Authorization") != "" {
+		t.Errorf("from TLS to a connection in the clear: %v", err)
+	}
+}
