@@ -12,7 +12,7 @@ import (
 // Keys and defaults of Pulsar are those of its conf/broker.conf and ServiceConfiguration.java, unless doc says otherwise.
 type Config struct {
 	// Listening and identity.
-	ClusterName           string        `conf:"clusterName" default:"standalone" doc:"Name of this cluster: part of every key in the store and the label cluster of all metrics."`
+	ClusterName           string        `conf:"clusterName" default:"standalone" doc:"Name of this cluster: part of every key in the store and the label cluster of all metrics. With an etcd cluster without a /."`
 	MetadataStoreURL      string        `conf:"metadataStoreUrl" doc:"Empty: the store is embedded. etcd:http://h1:2379,http://h2:2379, or https://: an etcd cluster, which any number of processes of one clusterName share. Another store in a file of Pulsar (zk:...) is passed over with a warning; command coordinator refuses it."`
 	DataDir               string        `conf:"dataDir" default:"./data" doc:"Directory of the embedded store; not used with an etcd cluster."`
 	BindAddress           string        `conf:"bindAddress" default:"0.0.0.0" doc:"Address to listen on. Without a configuration file the default is 127.0.0.1."`

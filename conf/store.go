@@ -100,6 +100,10 @@ func (l *loader) checkStore(config *Config, needsEtcd bool) {
 // checkEtcd finds what keeps settings of the connection to etcd from being honoured.
 func (l *loader) checkEtcd(config *Config, endpoints []string) {
 	tls := strings.HasPrefix(endpoints[0], "https:")
+	if strings.Contains(config.ClusterName, "/") {
+		l.fault(assignment{"clusterName", config.ClusterName, l.report.Origin("clusterName")},
+			"must not have a / in it: its keys would be among those of another cluster on the same etcd")
+	}
 	for _, file := range []struct{ key, value string }{
 		{"etcdTrustCertsFilePath", config.EtcdTrustCertsFilePath}, {"etcdCertificateFilePath", config.EtcdCertificateFilePath},
 		{"etcdKeyFilePath", config.EtcdKeyFilePath},

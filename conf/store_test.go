@@ -68,6 +68,8 @@ func TestEtcdSettings(t *testing.T) {
 		{[]string{plain, "transactionMaxParticipantBytes=393217"}, "transactionMaxParticipantBytes"},
 		{[]string{plain, "transactionMaxParticipantBytes=393216"}, ""},
 		{[]string{plain, "coordinatorLeaseSeconds=1"}, "coordinatorLeaseSeconds"},
+		{[]string{plain, "clusterName=standalone/tc"}, "clusterName"},
+		{[]string{plain, "clusterName=standalone-tc"}, ""},
 		{[]string{plain, "etcdMaxTxnOps=127"}, "etcdMaxTxnOps"},
 		{[]string{plain, "etcdMaxRequestBytes=1000"}, "etcdMaxRequestBytes"},
 	} {

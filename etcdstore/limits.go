@@ -21,7 +21,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s=%d is more than etcd takes: lower it, or raise etcd's %s", e.Setting, e.Value, e.Flag)
+	return fmt.Sprintf("%s=%d is more than etcd takes: raise etcd's %s, or lower the setting as far as its range goes", e.Setting, e.Value, e.Flag)
 }
 
 // probeTimeout bounds both probes: the members answer, but may be busy, or without a majority.
