@@ -44,6 +44,8 @@ type storeFaults struct {
 	unnoticed        float64 // that a lease is gone, for seconds
 	killedBefore     float64 // the process, as a write is about to be applied
 	killedBehind     float64 // the process, as a write was applied
+	// The process stands still before it hears of what was applied, or read.
+	stalledWriting, stalledReading float64
 }
 
 type networkFaults struct {
@@ -110,13 +112,14 @@ func newMix(seed uint64) mix {
 	}
 	for _, p := range []*float64{
 		&m.store.lost, &m.store.answerLost, &m.store.late, &m.store.answerLate, &m.store.refused, &m.store.failed, &m.store.failedEarly,
-		&m.store.killedBefore, &m.store.killedBehind,
+		&m.store.killedBefore, &m.store.killedBehind, &m.store.stalledWriting,
 	} {
 		*p = often(r, 0.02)
 	}
 	if r.IntN(2) == 0 {
 		m.store.unnoticed = 0.7
 	}
+	m.store.stalledReading = often(r, 0.1)
 	for _, p := range []*float64{
 		&m.network.lost, &m.network.answerLost, &m.network.late, &m.network.answerLate, &m.network.repeated, &m.network.cut,
 		&m.participantErrs, &m.participantRepeats, &m.misrouted,

@@ -45,6 +45,11 @@ func (o *oracle) applied(p *process, r *etcdmodel.Request, err error) {
 	}
 	_, then, _ := r.Ops()
 	for _, op := range then {
+		if gone := op.GetRequestDeleteRange(); gone != nil && r.Succeeded() {
+			if _, isLog := o.logOf(string(gone.Key)); isLog {
+				o.world.counted("log cleaned")
+			}
+		}
 		put := op.GetRequestPut()
 		if put == nil {
 			continue

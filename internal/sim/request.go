@@ -87,6 +87,13 @@ func (t *transit) arrive() {
 		return
 	}
 	err := t.apply()
+	stalls := faults.stalledWriting
+	if !t.request.Writes() {
+		stalls = faults.stalledReading
+	}
+	if w.happens("stalled", t.label, stalls) {
+		t.process.pause(time.Duration(w.chance.below(8000, "stalled for", t.label)) * time.Millisecond)
+	}
 	switch {
 	case changes && w.happens("killed behind", t.label, faults.killedBehind):
 		t.process.kill()
