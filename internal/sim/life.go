@@ -51,6 +51,9 @@ func (p *process) restartLater() {
 	pause := time.Duration(50+w.chance.below(4000, "restart", p.name)) * time.Millisecond
 	w.after(pause, "start "+p.name+" again", func() {
 		if !w.isOver() {
+			if w.happens("clock set at the start", p.name, w.mix.clockAtStart) {
+				p.instance.setClock(jumpOf(w.chance.draw("clock", p.name)))
+			}
 			p.instance.start()
 		}
 	})
@@ -130,6 +133,16 @@ func (i *instance) heal() {
 // clockJump bounds by how much one clock is ahead of another.
 const clockJump = time.Minute
 
+// setClock has the clock of the instance ahead of the world's.
+func (i *instance) setClock(ahead time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ahead = ahead
+}
+
+// jumpOf is by how much a clock jumps.
+func jumpOf(drawn uint64) time.Duration { return time.Duration(drawn>>8)%clockJump - clockJump/2 }
+
 // jump moves the clock of the instance.
 func (i *instance) jump(by time.Duration) {
 	i.mu.Lock()
@@ -161,7 +174,7 @@ func (w *world) strike(f planned) {
 	case stopping:
 		p.stop()
 	case jumping:
-		i.jump(time.Duration(f.which>>8)%clockJump - clockJump/2)
+		i.jump(jumpOf(f.which))
 	case filling:
 		w.setFull(true)
 		w.after(f.lasts, f.name+" ends", func() { w.setFull(false) })

@@ -16,11 +16,11 @@ type mix struct {
 	idle                                     time.Duration // after which a topic leaves memory
 	alone                                    bool          // the only instance has the store to itself
 	jumps                                    bool          // clocks jump
+	clockAtStart                             float64       // probability that the clock of a process jumps when it starts again
 	kept                                     time.Duration // for how long an outcome must be known; 0: outcomes are not kept
 	keptCount                                int           // outcomes of one name
 	slack                                    int64         // bytes of a log that are never cleaned
 	page                                     int64         // entries of a log that are read at once; 0: as many as the log likes
-	unaware                                  time.Duration // for which a coordinator does not hear that its lease is gone
 	reads                                    bool          // somebody reads topics meanwhile
 	waits                                    bool          // in the end for the deadlines of transactions
 
@@ -93,17 +93,14 @@ func newMix(seed uint64) mix {
 		m.maxOps = 24
 	}
 	m.kept, m.keptCount = keptFor, 1000
-	if r.IntN(5) == 0 {
+	if r.IntN(3) == 0 {
 		m.kept, m.keptCount = 0, 0
 	}
 	if r.IntN(2) == 0 {
-		m.slack = 600 + r.Int64N(4<<10)
+		m.slack = 400 + r.Int64N(3<<10)
 	}
 	if r.IntN(2) == 0 {
 		m.page = 1 + r.Int64N(4)
-	}
-	if r.IntN(2) == 0 {
-		m.unaware = time.Duration(r.Int64N(int64(8 * time.Second)))
 	}
 	m.waits = r.IntN(3) == 0
 	m.reads = r.IntN(2) == 0
@@ -120,6 +117,9 @@ func newMix(seed uint64) mix {
 		m.store.unnoticed = 0.7
 	}
 	m.store.stalledReading = often(r, 0.1)
+	if r.IntN(2) == 0 {
+		m.clockAtStart, m.jumps = 0.7, true
+	}
 	for _, p := range []*float64{
 		&m.network.lost, &m.network.answerLost, &m.network.late, &m.network.answerLate, &m.network.repeated, &m.network.cut,
 		&m.participantErrs, &m.participantRepeats, &m.misrouted,

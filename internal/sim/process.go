@@ -215,7 +215,7 @@ func (p *process) newGroup() *coordinator.Group {
 	openLog := func(tc uint64, term coordinator.Term) coordinator.Log {
 		return w.mutant.log(p, tc, etcdlog.New(p.kv, w.space, tc, term.Number(), etcdlog.Options{MaxOps: w.mix.maxOps}))
 	}
-	leader, ends := w.mutant.leader(p, terms{p.leader, p}), w.mutant.participants(p, p.newParticipants())
+	leader, ends := w.mutant.leader(p, terms{p.leader}), w.mutant.participants(p, p.newParticipants())
 	all := make([]*coordinator.Coordinator, w.mix.coordinators)
 	for tc := range all {
 		all[tc] = coordinator.New(uint64(tc), options, leader, openLog, ends, zerolog.Nop())

@@ -86,26 +86,6 @@ func TestPausedLeader(t *testing.T) {
 	}
 }
 
-// TestMutants holds that every planted bug is caught.
-func TestMutants(t *testing.T) {
-	for _, m := range Mutants() {
-		t.Run(m.Name, func(t *testing.T) {
-			for seed := range uint64(mutantSeeds) {
-				result := Run(t, Schedule{Seed: seed + 1, Mutant: m.Name})
-				if result.Broken == nil {
-					continue
-				}
-				t.Logf("%s: caught after %d seeds: %s", m.Bug, seed+1, result.Broken.Rule)
-				return
-			}
-			t.Errorf("%s: not caught by %d seeds", m.Bug, mutantSeeds)
-		})
-	}
-}
-
-// mutantSeeds is how many seeds a planted bug is given to be caught.
-const mutantSeeds = 2000
-
 func TestMinimized(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector runs goroutines in random order")
