@@ -261,9 +261,13 @@ func (c *client) end(id txn.ID, action txn.Action, super bool) bool {
 func (c *client) look(id txn.ID) {
 	label := fmt.Sprintf("look %v", id)
 	p := c.world.believerIn(id.Most, c.world.unique(c.name+" "+label))
-	if p == nil {
-		return
+	if p != nil {
+		c.lookAt(p, label, id)
 	}
+}
+
+// lookAt asks one process how a transaction stands.
+func (c *client) lookAt(p *process, label string, id txn.ID) {
 	l := c.link(p)
 	op := history.Look{Span: c.span(), ID: id, Known: true}
 	value, err := l.call(label, false, func(done func(any, error)) {

@@ -132,8 +132,8 @@ func (t *transit) askMember() {
 	revision := w.store.Revision()
 	if at := p.memberRevision(); at > 0 {
 		revision = at
-	} else if w.happens("member behind", t.label, 0.5) {
-		revision = max(1, revision-int64(w.chance.below(50, "revisions behind", t.label)))
+	} else if w.happens("member behind", t.label, 0.9) {
+		revision = max(1, revision-int64(w.chance.below(200, "revisions behind", t.label)))
 	}
 	err := t.request.ApplyStale(revision)
 	w.after(w.travel("from member", t.label, 0), t.label+" <", func() {

@@ -11,12 +11,15 @@ import (
 )
 
 // play tells a story in a world without any other fault, and returns the rule that broke.
-func play(t *testing.T, mutant string, instances int, story func(w *world)) *Violation {
+func play(t *testing.T, mutant string, instances int, story func(w *world), changes ...func(*mix)) *Violation {
 	t.Helper()
 	var broken *Violation
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(Schedule{Seed: 1, Mutant: mutant})
 		w.mix = mix{instances: instances, coordinators: 1, topics: 3, clients: 2, maxOps: 128, ttl: time.Hour, idle: time.Minute}
+		for _, change := range changes {
+			change(&w.mix)
+		}
 		w.populate(1)
 		w.setUp()
 		told := make(chan struct{})
@@ -83,6 +86,62 @@ func TestPausedLeader(t *testing.T) {
 	}
 	if broken := play(t, "blind append", 2, story); broken == nil {
 		t.Error("with blind writes the old leader does no harm: this story is about nothing")
+	}
+}
+
+// TestCutOffLeader is the story of a leader that the rest of the cluster does not reach, with the member of the store at its side: it
+// has not heard that its lease is gone, others have decided, and somebody asks it.
+func TestCutOffLeader(t *testing.T) {
+	story := func(w *world) {
+		first, second := w.clients[0], w.clients[1]
+		old := first.leading(nil)
+		first.openTxn(step{slot: 0})
+		id := first.transaction(0)
+		w.calm.Store(false)
+		old.cutOff(8 * time.Second)
+		second.leading(old)
+		for !second.end(id, txn.Commit, false) && second.sleep(10*time.Millisecond) {
+		}
+		first.lookAt(old, "look at the old leader", id)
+	}
+	unaware := func(m *mix) { m.store.unnoticed = 1 }
+	for _, mutant := range []string{"empty proof", "unfenced not-found"} {
+		if broken := play(t, mutant, 2, story, unaware); broken == nil {
+			t.Errorf("with the bug %q nothing is broken: this story is about nothing", mutant)
+		} else {
+			t.Log(broken)
+		}
+	}
+	if broken := play(t, "", 2, story, unaware); broken != nil {
+		t.Error(broken)
+	}
+}
+
+// TestClockSetBack is the story of a machine that starts again with a slow clock, when nothing in the log tells any more of the ids
+// that were given: ids grow all the same.
+func TestClockSetBack(t *testing.T) {
+	story := func(w *world) {
+		c := w.clients[0]
+		before := c.leading(nil)
+		for slot := range 20 {
+			c.openTxn(step{slot: slot})
+			c.end(c.transaction(slot), txn.Commit, false)
+		}
+		c.sleep(time.Second)
+		before.instance.setClock(-30 * time.Second)
+		before.kill()
+		c.leading(before)
+		c.openTxn(step{slot: 20})
+		c.end(c.transaction(20), txn.Commit, false)
+	}
+	forgetful := func(m *mix) { m.slack = 400 } // nothing is kept, and the log is cleaned at once
+	if broken := play(t, "", 1, story, forgetful); broken != nil {
+		t.Error(broken)
+	}
+	if broken := play(t, "ids in memory", 1, story, forgetful); broken == nil {
+		t.Error("with ids counted in memory nothing is broken: this story is about nothing")
+	} else {
+		t.Log(broken.Rule)
 	}
 }
 
