@@ -75,7 +75,7 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 		DialKeepAliveTimeout: pingTimeout,
 		MaxCallSendMsgSize:   options.MaxRequestBytes + grpcOverhead,
 		Logger:               zap.NewNop(), // whoever asked tells of the error
-		DialOptions:          []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.inspect)},
+		DialOptions:          []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.inspect), grpc.WithConnectParams(reconnection)},
 	})
 	switch {
 	case err == nil:
