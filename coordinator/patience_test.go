@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,8 +31,9 @@ func TestGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.opts.GiveUp, r.opts.GiveUpFor = 30*time.Second, 20*time.Second
-		broken := true
-		r.wrapLog = func(log coordinator.Log) coordinator.Log { return brokenLog{log, func() bool { return broken }} }
+		var broken atomic.Bool
+		broken.Store(true)
+		r.wrapLog = func(log coordinator.Log) coordinator.Log { return brokenLog{log, broken.Load} }
 		var tries []time.Time
 		r.winning = func() { tries = append(tries, time.Now()) }
 		began := time.Now()
@@ -56,7 +58,7 @@ func TestGivesUp(t *testing.T) {
 		if status.Serving || status.LoadError != "load the log: broken" {
 			t.Errorf("%+v", status)
 		}
-		broken = false
+		broken.Store(false)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		if !r.group.Statuses()[0].Serving {
