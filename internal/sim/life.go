@@ -119,6 +119,20 @@ func (p *process) memberRevision() int64 {
 	return p.cutOffAt
 }
 
+// hears notes the revision of an answer of the store.
+func (p *process) hears(revision int64) {
+	p.state.Lock()
+	defer p.state.Unlock()
+	p.heard = max(p.heard, revision)
+}
+
+// hasHeard is the newest revision of which the process has heard.
+func (p *process) hasHeard() int64 {
+	p.state.Lock()
+	defer p.state.Unlock()
+	return max(1, p.heard)
+}
+
 // heal ends what is wrong with the instance.
 func (i *instance) heal() {
 	i.mu.Lock()

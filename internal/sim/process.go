@@ -61,6 +61,7 @@ type process struct {
 	pausedTo  time.Time  // it stands still until then
 	cutOffTo  time.Time  // it and the store do not reach each other until then
 	cutOffAt  int64      // revision that the member on its side knows meanwhile
+	heard     int64      // revision of the newest answer of the store
 	isStopped bool       // it is on its way out, or dead
 }
 

@@ -56,6 +56,8 @@ type transit struct {
 	request *etcdmodel.Request
 	label   string
 	answer  chan error
+	// revision is that of the store when the request had been applied.
+	revision int64
 }
 
 // arrive is the request at the store.
@@ -122,6 +124,8 @@ func (t *transit) resumes() time.Duration {
 func (t *transit) apply() error {
 	err := t.request.Apply()
 	t.process.world.oracle.applied(t.process, t.request, err)
+	t.revision = t.process.world.store.Revision()
+	t.process.world.progress.note(t.revision)
 	return err
 }
 
@@ -132,8 +136,12 @@ func (t *transit) askMember() {
 	revision := w.store.Revision()
 	if at := p.memberRevision(); at > 0 {
 		revision = at
+	} else if heard := p.hasHeard(); w.chance.below(2, "which member", t.label) == 0 { // the one that answered before
+		revision = heard + int64(w.chance.below(int(max(1, revision-heard)), "member has heard", t.label))
 	} else if w.happens("member behind", t.label, 0.9) {
-		revision = max(1, revision-int64(w.chance.below(200, "revisions behind", t.label)))
+		most := 100 << w.chance.below(7, "far behind", t.label) // some heartbeats, or as long as a partition
+		behind := time.Duration(w.chance.below(most, "behind by", t.label)) * time.Millisecond
+		revision = w.progress.at(time.Now().Add(-behind))
 	}
 	err := t.request.ApplyStale(revision)
 	w.after(w.travel("from member", t.label, 0), t.label+" <", func() {
@@ -160,6 +168,7 @@ func (t *transit) deliver(err error) {
 		t.process.world.at(until, t.label+" < at last", func() { t.deliver(err) })
 		return
 	}
+	t.process.hears(t.revision)
 	t.answer <- err
 }
 

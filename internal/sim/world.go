@@ -16,14 +16,16 @@ import (
 // world is everything that a schedule simulates.
 type world struct {
 	*scheduler
-	mix     mix
-	mutant  Mutant
-	keep    map[string]bool
-	space   keyspace.Space
-	store   *etcdmodel.Model
-	history *history.History
-	oracle  *oracle
-	topics  []string // full names, the one that may be deleted last
+	mix    mix
+	mutant Mutant
+	keep   map[string]bool
+	space  keyspace.Space
+	store  *etcdmodel.Model
+	// progress is touched by the scheduler's goroutine alone.
+	progress progress
+	history  *history.History
+	oracle   *oracle
+	topics   []string // full names, the one that may be deleted last
 
 	ownerKeys    map[string]string // of each topic
 	doomedPrefix string            // of the keys of the one that may be deleted
