@@ -201,6 +201,8 @@ func (c *cluster) close() error {
 	return errors.Join(err, c.failure.get())
 }
 
+const noMajority = "does a majority of its members run?"
+
 // explain adds to an error of etcd what an operator can do about it.
 func explain(err error) error {
 	for _, hint := range []struct {
@@ -210,7 +212,9 @@ func explain(err error) error {
 		{rpctypes.ErrUserEmpty, "etcd has authentication on: etcdUser and etcdPassword are not set"},
 		{rpctypes.ErrAuthFailed, "etcd does not know etcdUser, or etcdPassword is not its password"},
 		{rpctypes.ErrPermissionDenied, "etcdUser needs a role that may read and write the prefix of all keys here"},
-		{context.DeadlineExceeded, "does a majority of its members run?"},
+		{context.DeadlineExceeded, noMajority},
+		{rpctypes.ErrTimeout, noMajority},
+		{rpctypes.ErrNoLeader, noMajority},
 	} {
 		if errors.Is(err, hint.of) {
 			return fmt.Errorf("%w (%s)", err, hint.text)

@@ -325,7 +325,7 @@ func TestBounds(t *testing.T) {
 func TestIdleConnectionIsClosed(t *testing.T) {
 	other := newInstance(t, "b")
 	other.serve = func(d *door, command *pulsarproto.BaseCommand) { _ = answer(d, command, nil, "") }
-	pool := newPool(t, func(o *Options) { o.KeepAlive, o.IdleTimeout = 5*time.Millisecond, 10*time.Millisecond })
+	pool := newPool(t, func(o *Options) { o.KeepAlive, o.IdleTimeout = 500*time.Millisecond, 10*time.Millisecond })
 	for range 2 {
 		ended := make(chan error, 1)
 		pool.AddParticipants(t.Context(), other.info(), testID, cnx.Caller{}, []txn.Participant{testTopic}, func(err error) { ended <- err })

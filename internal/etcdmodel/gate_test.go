@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,9 +162,9 @@ func TestNoSpace(t *testing.T) {
 func TestLeaseOfClientThatIsCutOff(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			cut := false
+			var cut atomic.Bool
 			model, client := gated(t, etcdmodel.Options{KeepExpired: keep}, func(ctx context.Context, r *etcdmodel.Request) error {
-				if cut {
+				if cut.Load() {
 					<-ctx.Done()
 					return ctx.Err()
 				}
@@ -183,7 +184,7 @@ func TestLeaseOfClientThatIsCutOff(t *testing.T) {
 			for range 10 {
 				<-answers
 			}
-			cut = true
+			cut.Store(true)
 			since := time.Now()
 			for range answers {
 			}
