@@ -21,7 +21,7 @@ import (
 // open transaction ends, and all is well again when there is space, without a restart.
 func TestReservesOfTheSmallestQuota(t *testing.T) {
 	s := start(t, load(t, "etcdQuotaBytes=67108864"))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	client, producer := produce(ctx, t, s)
 
