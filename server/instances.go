@@ -5,8 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/peer"
@@ -59,25 +57,10 @@ func (s *Server) tryCredentials(credentials peer.Credentials) error {
 	return err
 }
 
-// session shows a cluster.Cluster as a topic.Instance.
-type session struct{ *cluster.Cluster }
-
-func (s session) ID() string { return s.Self().ID }
-
-func (s session) Session() (lease clientv3.LeaseID, lost <-chan struct{}) {
-	current := s.Cluster.Session()
-	return current.Lease, current.Lost
-}
-
-func (s session) Lives(id string) bool {
-	_, lives := s.Find(id)
-	return lives
-}
-
 // share makes topics belong to one of several instances.
 func (s *Server) share(options *topic.Options) {
 	if s.options.External() {
-		options.Instance, options.Watcher = session{s.cluster}, s.store.Client()
+		options.Instance, options.Watcher = cluster.Member{Cluster: s.cluster}, s.store.Client()
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/cnx"
@@ -165,7 +164,7 @@ func (p *process) startTopics(coordinators func() *process) {
 		AllowAutoTopicCreation: true, AllowAutoSubscriptionCreation: true,
 	}
 	if p.cluster != nil {
-		options.Instance, options.Watcher = member{p.cluster}, p.client
+		options.Instance, options.Watcher = cluster.Member{Cluster: p.cluster}, p.client
 	}
 	p.topics = topic.New(options)
 }
@@ -177,21 +176,6 @@ func (p *process) join() error {
 	})
 	p.cluster = joined
 	return err
-}
-
-// member shows a cluster.Cluster to topics.
-type member struct{ *cluster.Cluster }
-
-func (m member) ID() string { return m.Self().ID }
-
-func (m member) Session() (clientv3.LeaseID, <-chan struct{}) {
-	session := m.Cluster.Session()
-	return session.Lease, session.Lost
-}
-
-func (m member) Lives(id string) bool {
-	_, lives := m.Find(id)
-	return lives
 }
 
 // startCoordinator gives a process a coordinator, which knows topics by participants.

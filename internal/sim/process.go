@@ -135,24 +135,6 @@ func (p placement) Place(tc uint64) string {
 // Changed implements etcdleader.Placement.
 func (p placement) Changed() <-chan struct{} { return p.cluster.Changed() }
 
-// member is the process as its topics know it among the others.
-type member struct{ *cluster.Cluster }
-
-// ID implements topic.Instance.
-func (m member) ID() string { return m.Self().ID }
-
-// Session implements topic.Instance.
-func (m member) Session() (clientv3.LeaseID, <-chan struct{}) {
-	session := m.Cluster.Session()
-	return session.Lease, session.Lost
-}
-
-// Lives implements topic.Instance.
-func (m member) Lives(id string) bool {
-	_, lives := m.Find(id)
-	return lives
-}
-
 // storeClient sends reads and writes of keys through kv, which may be a mutant's.
 type storeClient struct {
 	*etcdmodel.Client
@@ -230,7 +212,7 @@ func (p *process) topicOptions() topic.Options {
 		AllowAutoSubscriptionCreation: true, IdleUnload: p.world.mix.idle, Retention: 2 * keptFor,
 	}
 	if !p.world.mix.alone {
-		options.Instance, options.Watcher = member{p.cluster}, p.client
+		options.Instance, options.Watcher = cluster.Member{Cluster: p.cluster}, p.client
 	}
 	p.world.mutant.topics(&options)
 	return options
