@@ -109,6 +109,15 @@ var cases = []struct {
 		s.watch(1, clientv3.WithRange(s.key("zz")))
 		s.watch(2, clientv3.WithFromKey())
 	}},
+	{"a target without an order sorts no more than the limit and one", func(s *session) {
+		for _, name := range []string{"d", "ba", "b", "a"} {
+			s.do("put", clientv3.OpPut(s.key(name), "x"))
+		}
+		for _, limit := range []int64{0, 1, 2, 3} {
+			s.do("get", clientv3.OpGet(s.key("a"), clientv3.WithRange(s.key("z")), clientv3.WithLimit(limit),
+				clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortNone)))
+		}
+	}},
 	{"a lease takes its keys along", func(s *session) {
 		s.grant(1)
 		s.grant(1000)

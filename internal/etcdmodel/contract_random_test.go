@@ -43,7 +43,8 @@ func TestRandomRequests(t *testing.T) {
 func drawStep(t *rapid.T) step {
 	switch rapid.IntRange(0, 19).Draw(t, "step") {
 	case 0:
-		ttl := rapid.SampledFrom([]int64{0, 1000, 2000, 9_000_000_001}).Draw(t, "ttl")
+		// None that ends before the test does: the end of a lease moves the revision under another run.
+		ttl := rapid.SampledFrom([]int64{1000, 2000, 9_000_000_001}).Draw(t, "ttl")
 		return func(s *session) { s.grant(ttl) }
 	case 1:
 		n := drawLease(t)

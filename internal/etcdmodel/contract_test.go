@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,7 @@ func (s *session) timeToLive(n int) {
 	for _, key := range left.Keys {
 		keys = append(keys, strings.TrimPrefix(string(key), s.prefix))
 	}
+	slices.Sort(keys) // which etcd tells in the random order of a map
 	s.note("time of %d: alive %v of %d keys %v at %s", n, left.TTL > 0, left.GrantedTTL, keys, s.at(left.ResponseHeader))
 }
 

@@ -32,18 +32,19 @@ func orNewest(revision, newest int64) int64 {
 	return revision
 }
 
-// read answers a read whose revision is readable, while the newest is newest.
+// read answers a read whose revision is readable, while the newest is newest. A target without an order sorts only the first keys
+// that etcd looked at, one more than the limit (etcdserver/txn/range.go).
 func (s *store) read(r *pb.RangeRequest, newest int64) *pb.RangeResponse {
 	response := &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: newest}, Kvs: []*mvccpb.KeyValue{}}
 	revision := orNewest(r.Revision, newest)
-	all := r.SortOrder != pb.RangeRequest_NONE || r.SortTarget != pb.RangeRequest_KEY || bounded(r)
+	all := r.SortOrder != pb.RangeRequest_NONE || bounded(r)
 	for _, h := range s.within(r.Key, r.RangeEnd) {
 		v := h.at(revision)
 		if v == nil {
 			continue
 		}
 		response.Count++
-		if r.CountOnly || !all && r.Limit > 0 && response.Count > r.Limit {
+		if r.CountOnly || !all && r.Limit > 0 && response.Count > r.Limit+1 {
 			continue
 		}
 		if inBounds(r, v) {
@@ -53,13 +54,10 @@ func (s *store) read(r *pb.RangeRequest, newest int64) *pb.RangeResponse {
 	if r.CountOnly {
 		return response
 	}
-	response.More = r.Limit > 0 && response.Count > r.Limit
-	if all {
-		order(r, response.Kvs)
-		response.More = r.Limit > 0 && int64(len(response.Kvs)) > r.Limit
-		if response.More {
-			response.Kvs = response.Kvs[:r.Limit]
-		}
+	order(r, response.Kvs)
+	response.More = r.Limit > 0 && int64(len(response.Kvs)) > r.Limit
+	if response.More {
+		response.Kvs = response.Kvs[:r.Limit]
 	}
 	if r.KeysOnly {
 		withoutValues(response.Kvs, r.SortTarget != pb.RangeRequest_VALUE)
