@@ -13,7 +13,7 @@ import (
 type share struct {
 	acked     bool
 	pending   *modelTxn
-	pendingBy *taker // who acknowledged it, as long as it is there
+	pendingBy *taker // who had and acknowledged it, as long as it is there
 	with      *taker
 }
 

@@ -323,14 +323,15 @@ func (m *delivery) ack(c *taker, msg *delivered, in *modelTxn) {
 	if in != nil {
 		ackInTxn(in.id, cmd)
 	}
+	by := c
 	for try := 0; ; try++ {
 		err := c.tryAck(cmd)
 		if err == nil || try > 0 && in != nil && errors.Is(err, txn.ErrConflict) {
 			break
 		}
-		m.again(err)  // c is gone, and what it had may be with others when it comes again
-		m.joinWith(0) // nothing is delivered before it is known what is acknowledged
-		c = m.takers[0]
+		m.again(err)             // c is gone, and what it had may be with others when it comes again
+		m.joinWith(0)            // nothing is delivered before it is known what is acknowledged
+		c, by = m.takers[0], nil // it acknowledges what it was never given
 	}
 	for _, i := range mine {
 		s := &msg.shares[i]
@@ -339,7 +340,7 @@ func (m *delivery) ack(c *taker, msg *delivered, in *modelTxn) {
 			s.acked = true
 			continue
 		}
-		s.pending, s.pendingBy = in, c
+		s.pending, s.pendingBy = in, by
 	}
 	if !slices.Contains(m.takers, c) {
 		m.drop(c)
