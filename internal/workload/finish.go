@@ -23,11 +23,12 @@ import (
 const (
 	// endTime is when every transaction must have ended after the last fault: the longest time to live, 8 s, plus a bound.
 	endTime = 40 * time.Second
-	// readTime bounds the reading of everything in the end.
 	// readTime bounds the reading of everything in the end, of long runs, too.
 	readTime = 10 * time.Minute
 	// inFlight is how many outcomes are asked for at once in the end.
 	inFlight = 256
+	// ackedAtOnce is after how many messages a reader acknowledges, so that it never has as many as a consumer may have.
+	ackedAtOnce = 1000
 )
 
 // Finish asks how everything ended, when the clients have stopped and the server stays up.
@@ -189,12 +190,17 @@ func (l *Load) orderOf(topic string, keys []string) error {
 	return nil
 }
 
-// readTo receives what comes before the message mark.
+// readTo receives what comes before the message mark, and acknowledges most of it.
 func (l *Load) readTo(ctx context.Context, from string, consumer *wiretopic.Consumer, mark string) []string {
 	l.t.Helper()
 	var keys []string
+	var ids []*pulsarproto.MessageIdData
 	for {
 		message, err := consumer.Receive(ctx)
+		if err == nil && len(ids) == ackedAtOnce {
+			ack := &pulsarproto.CommandAck{AckType: pulsarproto.CommandAck_Individual.Enum(), MessageId: ids}
+			err, ids = consumer.AckAs(ctx, ack, nil), nil
+		}
 		if err != nil {
 			l.logStats()
 			l.t.Fatalf("%s, after %d messages: %v", from, len(keys), err)
@@ -203,6 +209,7 @@ func (l *Load) readTo(ctx context.Context, from string, consumer *wiretopic.Cons
 			return keys
 		}
 		keys = append(keys, message.Content)
+		ids = append(ids, message.ID)
 	}
 }
 
