@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,7 +35,8 @@ type cluster struct {
 	room      *clusterRoom
 	history   *history // nil: history is the business of others
 	witness   witness
-	repaired  time.Time // used by run
+	repaired  time.Time              // used by run
+	absent    atomic.Pointer[string] // why nobody stored anything when that was last looked at; nil: somebody did
 
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
@@ -153,7 +156,9 @@ func (c *cluster) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		all := answers
 		answers = c.endpoints.judge(ctx, answers)
+		c.absent.Store(absence(all, answers))
 		c.room.see(answers, refusals)
 		if err := c.tend(ctx, answers); err != nil && ctx.Err() == nil {
 			c.log.Warn().Err(err).Msg("etcd not looked after")
@@ -185,6 +190,30 @@ func (c *cluster) pin(rev int64) (release func()) {
 		return func() {}
 	}
 	return c.history.pin(rev)
+}
+
+// absence is why nobody stores anything, by what all endpoints said, and those that are members of the cluster; nil: somebody does.
+func absence(all, members []answer) *string {
+	for _, a := range members {
+		if a.status.Leader != 0 {
+			return nil
+		}
+	}
+	why := "etcd has no leader: " + noMajority
+	if len(members) == 0 {
+		why = "the endpoints are those of another etcd cluster"
+		if i := slices.IndexFunc(all, func(a answer) bool { return a.err != nil }); i >= 0 {
+			why = fmt.Sprintf("%s: %v", all[i].endpoint, explain(all[i].err))
+		}
+	}
+	return &why
+}
+
+func (c *cluster) away() string {
+	if why := c.absent.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 func (c *cluster) space() Space { return Space(c.room.state.Load()) }

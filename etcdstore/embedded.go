@@ -128,6 +128,8 @@ func (e *embedded) wrote(n int) {
 
 func (e *embedded) pin(rev int64) (release func()) { return e.history.pin(rev) }
 
+func (e *embedded) away() string { return "" }
+
 func (e *embedded) space() Space { return e.guard.state() }
 
 // spaceChanged delivers several signals a second while something is refused.

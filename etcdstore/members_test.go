@@ -104,7 +104,9 @@ func TestMembersGoAndComeBack(t *testing.T) {
 	if _, err := store.Client().Put(ctx, "key", "value"); err == nil {
 		t.Fatal("written to nobody")
 	}
+	eventually(t, "away", func() bool { return strings.Contains(store.Away(), home.Endpoint) })
 	home.Start(t)
+	eventually(t, "back", func() bool { return store.Away() == "" })
 	eventually(t, "written again", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -312,15 +314,17 @@ func TestMemberThatHangs(t *testing.T) {
 	eventually(t, "used again", uses)
 }
 
-// Members without a majority are told apart from members that are away.
+// Members without a majority are told apart from members that are away, by a store in use and at a start.
 func TestNoMajority(t *testing.T) {
 	t.Parallel()
 	cluster := etcdprocess.New(t, etcdprocess.Options{Members: 3})
+	store := connect(t, optionsFor(cluster.Endpoints()...))
 	for _, m := range cluster.Members[1:] {
 		if err := m.Kill(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	eventually(t, "away", func() bool { return strings.Contains(store.Away(), "a majority") })
 	options := optionsFor(cluster.Endpoints()...)
 	options.Patience = 3 * time.Second
 	refusedWith(t, options, "a majority")

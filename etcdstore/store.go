@@ -25,6 +25,7 @@ type limits struct{ txnOps, requestBytes int }
 type care interface {
 	wrote(n int)
 	pin(rev int64) (release func())
+	away() string
 	space() Space
 	spaceChanged() <-chan struct{}
 	close() error
@@ -53,6 +54,10 @@ func (s *Store) Pin(rev int64) (release func()) { return s.care.pin(rev) }
 // Space says what the store has room for. It does not block. Embedded, what Wrote was told counts at once; room that is new
 // does within a second. Of a cluster it is what was seen last, or what a refused write told.
 func (s *Store) Space() Space { return s.care.space() }
+
+// Away is why nobody stores anything, by the last look at the members, once in a second; empty: somebody does. An embedded store is
+// never away.
+func (s *Store) Away() string { return s.care.away() }
 
 // SpaceChanged delivers a signal when Space may have changed, at once when more is refused than before. It has one receiver.
 func (s *Store) SpaceChanged() <-chan struct{} { return s.care.spaceChanged() }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -143,6 +145,29 @@ func dialPlain(ctx context.Context, t *testing.T, s *Server) *wireclient.Conn {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// Without its etcd an instance is not well, and says why, and it is when etcd is back: also one that leads nothing.
+func TestHealthWithoutStore(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	s := start(t, load(t, append(shared(etcd, 1), "coordinatorLeaseSeconds=60")...)) // so that the term does not end first
+	healthy := func() (int, admin.Health) {
+		code, body := get(t, s.WebURL()+"/health")
+		var health admin.Health
+		if err := json.Unmarshal([]byte(body), &health); err != nil {
+			t.Fatal(err)
+		}
+		return code, health
+	}
+	well := func() bool { code, health := healthy(); return code == http.StatusOK && health.Store == "normal" }
+	until(t, "well", well)
+	etcd.Stop()
+	until(t, "away", func() bool {
+		code, health := healthy()
+		return code == http.StatusServiceUnavailable && strings.HasPrefix(health.Store, "away: ") && strings.Contains(health.Store, etcd.Endpoint)
+	})
+	etcd.Start(t)
+	until(t, "well again", well)
 }
 
 // The number of coordinators grows while everybody goes on, and every instance follows.

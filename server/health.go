@@ -8,11 +8,15 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 )
 
-// health tells whether every coordinator that is to be led here serves, what the store refuses, and who else is there.
+// health tells whether every coordinator that is to be led here serves, what the store refuses, and who else is there. Without the
+// store nothing is well, also where no coordinator notices.
 func (s *Server) health() admin.Health {
 	h := admin.Health{
 		Healthy: true, Transactions: s.group.Count() > 0, Store: s.store.Space().String(),
 		Coordinators: []admin.Coordinator{}, Instances: instances(s.cluster),
+	}
+	if away := s.store.Away(); away != "" {
+		h.Healthy, h.Store = false, "away: "+away
 	}
 	for _, status := range s.group.Statuses() {
 		if !status.Expected {
