@@ -76,6 +76,7 @@ type Cluster struct {
 	following    bool                     // everything was read before
 	clocks       map[string]int64         // of the records that were read last, by instance
 	skews        map[string]time.Duration // by instance
+	twins        map[string]twin          // by instance
 }
 
 // Alone is a cluster of one process that shares its store with nobody.

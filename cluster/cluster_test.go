@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -287,5 +289,49 @@ func TestClocksApart(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("b does not notice")
 		}
+	}
+}
+
+// said is what was logged.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(line)
+}
+
+func (s *said) count(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Count(s.text.String(), what)
+}
+
+// Two instances at one address are told to the operator, once, but not what a process left behind that was at it before.
+func TestSameAddress(t *testing.T) {
+	client := etcdtest.Open(t, nil).Client()
+	var later atomic.Int64
+	var log said
+	a := join(t, client, func(o *cluster.Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+		o.Log = zerolog.New(&log)
+	})
+	twin := join(t, client, nil)
+	join(t, client, func(o *cluster.Options) { o.Self.ServiceURL = "pulsar://127.0.0.1:6651" })
+	await(t, a, "a sees all", sees(a, 3))
+	const warning = "advertised at the address"
+	if n := log.count(warning); n != 0 {
+		t.Errorf("%d warnings within a lease", n)
+	}
+	for i := range 2 { // each read is later than the one before by more than leases last
+		later.Add(int64(time.Minute))
+		join(t, client, func(o *cluster.Options) { o.Self.ServiceURL = "" })
+		await(t, a, "a sees one more", sees(a, 4+i))
+	}
+	if n := log.count(warning); n != 1 || log.count(`"`+twin.Self().ID+`"`) != 1 {
+		t.Errorf("%d warnings, want one, of %s: %s", n, twin.Self().ID, log.text.String())
 	}
 }

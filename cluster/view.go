@@ -93,6 +93,7 @@ func (c *Cluster) read(ctx context.Context) (revision int64, err error) {
 	}
 	c.mu.Lock()
 	c.compareClocks(instances)
+	c.compareAddresses(instances)
 	c.mu.Unlock()
 	c.see(instances)
 	if !own && !c.isLeaving() {
