@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -48,9 +49,23 @@ func (r *requests) slow() time.Duration {
 	return r.took[len(r.took)*999/1000]
 }
 
+const (
+	handOverGo   = "the same, transactions of 8 Go clients"
+	handOverJava = "a hand-over under load, transactions of Java clients"
+)
+
 // handOver stops the instance that leads coordinator 0 in an orderly way while requests to all that it leads are under way on open
-// connections, and while stock Go clients commit transactions.
+// connections, and while stock clients commit transactions: first of Go, then of Java.
 func handOver(ctx context.Context, suite *suite) ([]line, error) {
+	lines, err := handOverOfGo(ctx, suite)
+	if err != nil {
+		return nil, err
+	}
+	more, err := handOverOfJava(ctx, suite)
+	return append(lines, more...), err
+}
+
+func handOverOfGo(ctx context.Context, suite *suite) ([]line, error) {
 	var calm, moved requests
 	var commits, failures int
 	err := withInstances(ctx, suite.binary, sharedCoordinators, func(s *shared) error {
@@ -58,7 +73,7 @@ func handOver(ctx context.Context, suite *suite) ([]line, error) {
 			return err
 		}
 		official := startOfficials(ctx, s)
-		err := s.load(ctx, &moved, func(leader int) error { return s.servers[leader].Signal(os.Interrupt) })
+		err := s.load(ctx, &moved, s.leave)
 		commits, failures = official.stop()
 		return err
 	})
@@ -71,10 +86,42 @@ func handOver(ctx context.Context, suite *suite) ([]line, error) {
 			compared(ceiling{"p99.9 without", milliseconds(calm.slow())}).atMost(250),
 		figure("the same, requests", float64(len(moved.took)), "requests"),
 		figure("the same, failed requests of the raw client", float64(moved.failed), "requests").atMost(0),
-		figure("the same, transactions of 8 Go clients", float64(commits), "txn"),
+		figure(handOverGo, float64(commits), "txn"),
 		figure("the same, failed transactions of Go clients", float64(failures), "txn").atMost(0),
 	}, nil
 }
+
+// handOverOfJava has the raw client at work, too, so that both clients meet the same.
+func handOverOfJava(ctx context.Context, suite *suite) ([]line, error) {
+	if _, err := exec.LookPath("mvn"); err != nil {
+		return []line{leftOut(handOverJava, "it needs a JDK and Maven")}, nil
+	}
+	var moved requests
+	var commits, failures int
+	err := inDirectory(func(dir string) error {
+		classpath, err := buildJava(ctx, dir)
+		if err != nil {
+			return err
+		}
+		return withInstances(ctx, suite.binary, sharedCoordinators, func(s *shared) error {
+			official, err := startJavaCommits(ctx, classpath, s)
+			if err != nil {
+				return err
+			}
+			err = s.load(ctx, &moved, s.leave)
+			var stopped error
+			commits, failures, stopped = official.stop()
+			return errors.Join(err, stopped)
+		})
+	})
+	return []line{
+		figure(handOverJava, float64(commits), "txn"),
+		figure("the same, failed transactions of Java clients", float64(failures), "txn").atMost(0),
+	}, err
+}
+
+// leave ends instance i in an orderly way.
+func (s *shared) leave(i int) error { return s.servers[i].Signal(os.Interrupt) }
 
 // load sends requests to every coordinator that the leader of coordinator 0 leads, and calls event in the middle of it.
 func (s *shared) load(ctx context.Context, r *requests, event func(leader int) error) error {
