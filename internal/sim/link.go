@@ -176,6 +176,9 @@ func (l *link) call(label string, repeatable bool, start func(done func(any, err
 		return nil, errCut
 	}
 	arrive := func() {
+		if repeatable {
+			w.repeat("frame", label, p, func() { start(func(any, error) {}) })
+		}
 		start(func(value any, err error) {
 			if p.isDead() {
 				return
@@ -188,15 +191,21 @@ func (l *link) call(label string, repeatable bool, start func(done func(any, err
 		})
 	}
 	l.carry(up, "", label+" >", w.travel("call", label, faults.late), arrive)
-	if repeatable && w.happens("frame repeated", label, faults.repeated) {
-		again := time.Duration(w.chance.below(20_000, "repeated after", label)) * time.Millisecond
-		w.after(again, label+" again", func() {
-			if !p.isDead() {
-				start(func(any, error) {})
-			}
-		})
-	}
 	return l.await(label, answers)
+}
+
+// repeat has what a process is given now come again later, or not. It never comes before the first time, which would be a question
+// that nobody asked.
+func (w *world) repeat(what, label string, to *process, come func()) {
+	if !w.happens(what+" repeated", label, w.mix.network.repeated) {
+		return
+	}
+	again := time.Duration(w.chance.below(20_000, "repeated after", label)) * time.Millisecond
+	w.after(again, label+" again", func() {
+		if !to.isDead() {
+			come()
+		}
+	})
 }
 
 // attachment is a call that attaches something. A client that gives up waiting hangs up, or it would be in its own way.

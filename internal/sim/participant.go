@@ -50,16 +50,11 @@ func (n *network) call(ctx context.Context, from, to *process, label string, sta
 		w.at(to.leaves(w.travel("peer answer", label, faults.answerLate)), label+" <", func() { from.whenAwake(label+" <", func() { answer(err) }) })
 	}
 	w.at(from.leaves(w.travel("peer call", label, faults.late)), label+" >", func() {
-		to.whenAwake(label, func() { start(back) })
-	})
-	if w.happens("peer call repeated", label, faults.repeated) {
-		again := time.Duration(w.chance.below(20_000, "repeated after", label)) * time.Millisecond
-		w.after(again, label+" again", func() {
-			if !to.isDead() {
-				start(func(error) {})
-			}
+		to.whenAwake(label, func() {
+			w.repeat("peer call", label, to, func() { start(func(error) {}) })
+			start(back)
 		})
-	}
+	})
 }
 
 // whenAwake does something at a process once that is not paused; at a dead one, never.
