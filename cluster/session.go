@@ -35,7 +35,7 @@ func (c *Cluster) begin(ctx, run context.Context) error {
 	c.session = session{lease: granted.ID, lost: make(chan struct{}), renewed: renewed, stop: stop}
 	c.mu.Unlock()
 	if err := c.announce(ctx); err != nil {
-		stop()
+		c.lose() // whoever has seen the session already hears that it is over
 		return errors.Join(err, c.revoke(ctx))
 	}
 	return nil
@@ -57,6 +57,9 @@ func (c *Cluster) announce(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Leaving reports whether Leave was called.
+func (c *Cluster) Leaving() bool { return c.isLeaving() }
 
 func (c *Cluster) isLeaving() bool {
 	c.mu.Lock()

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,10 @@ type credentials struct {
 // leastRenewal is the time before the end from which no client is asked any more: the answer would come too late.
 const leastRenewal = time.Second
 
+// latestEnd, of the year 2262, is the last second that int64 nanoseconds reach. Credentials that end later never do: certificates have
+// the year 9999 for that (RFC 5280 section 4.1.2.5), tokens often 9999999999.
+const latestEnd = math.MaxInt64/int64(time.Second) - 1
+
 // watchCredentials begins to watch a connection that logged in as identity.
 func (s *session) watchCredentials(identity cnx.Identity, supportsRefresh bool) {
 	c := &s.credentials
@@ -43,7 +48,7 @@ func (s *session) planCredentials() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	if c.identity.Expires.IsZero() || c.ended {
+	if c.identity.Expires.IsZero() || c.identity.Expires.Unix() > latestEnd || c.ended {
 		c.end.Store(0)
 		return
 	}

@@ -182,3 +182,24 @@ func TestCommandBehindTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// untilForever has credentials that end when RFC 5280 4.1.2.5 says that a certificate has no end: 99991231235959Z.
+type untilForever struct{}
+
+func (untilForever) Login([]*x509.Certificate, *pulsarproto.CommandConnect) (cnx.Identity, error) {
+	return cnx.Identity{Caller: Caller{Role: "alice", Known: true}, Expires: time.Unix(253402300799, 0)}, nil
+}
+
+func (u untilForever) Refresh(cnx.Identity, []*x509.Certificate, *pulsarproto.AuthData) (cnx.Identity, error) {
+	return u.Login(nil, nil)
+}
+
+func TestCredentialsOfTheYear9999(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{Authenticator: untilForever{}})
+		p := b.connectedPeer(t)
+		p.alive()
+		p.send(newTxnCommand(1, 0))
+		p.want(pulsarproto.BaseCommand_NEW_TXN_RESPONSE)
+	})
+}

@@ -325,7 +325,7 @@ func (c *Coordinator) submit(ctx context.Context, cmd fsm.Command, answer answer
 		answer(nil, err)
 		return
 	}
-	if c.handedOver() { // meanwhile, and nobody may look into the mailbox any more
-		refuse(c.mail.take(nil), errMoved)
+	if c.handedOver() { // meanwhile, and nobody may look into the mailbox any more; a next term may have begun to use it, though
+		refuse(c.mail.asked(), errMoved)
 	}
 }

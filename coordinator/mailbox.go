@@ -100,16 +100,25 @@ func (m *mailbox) take(dst []letter) []letter {
 
 // expired takes out the letters that somebody has waited for since before t.
 func (m *mailbox) expired(t time.Time) []letter {
+	return m.remove(func(l *letter) bool { return l.answer != nil && l.since.Before(t) })
+}
+
+// asked takes out the letters that somebody waits for.
+func (m *mailbox) asked() []letter {
+	return m.remove(func(l *letter) bool { return l.answer != nil })
+}
+
+func (m *mailbox) remove(which func(*letter) bool) []letter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []letter
 	m.letters = slices.DeleteFunc(m.letters, func(l letter) bool {
-		late := l.answer != nil && l.since.Before(t)
-		if late {
+		remove := which(&l)
+		if remove {
 			out = append(out, l)
 			m.bytes -= l.size()
 		}
-		return late
+		return remove
 	})
 	return out
 }

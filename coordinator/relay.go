@@ -60,10 +60,10 @@ func (c *Coordinator) orRelay(ctx context.Context, cmd fsm.Command, answer answe
 	}
 }
 
-// askedAgain takes what is not found for unknown where outcomes are not kept: an END that is relayed may have been performed here,
-// and the new leader may have forgotten that since.
+// askedAgain takes what is not found for unknown: an END that is relayed may have been performed here, and the new leader may have
+// forgotten that since, or never have kept it.
 func (c *Coordinator) askedAgain(cmd fsm.Command, answer answerFunc) answerFunc {
-	if _, end := cmd.(*fsm.EndTxn); !end || c.opts.Machine.Preserver.Enabled() {
+	if _, end := cmd.(*fsm.EndTxn); !end {
 		return answer
 	}
 	return func(e *fsm.Effect, err error) {

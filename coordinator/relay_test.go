@@ -256,3 +256,22 @@ func TestHandOverOfForgottenEnds(t *testing.T) {
 		r.opts.Machine.Preserver = preserver.Options{}
 	})
 }
+
+// As TestHandOverOfForgottenEnds, where outcomes of named clients alone are kept: transactionMetaPersistUnnamedCount=0.
+func TestHandOverOfForgottenUnnamedEnds(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		first.participants.answer("slow", hangs)
+		from := first.connect(t)
+		ending := first.open(time.Hour, "slow")
+		waiting := first.askEndBy(from.ctx, ending, txn.Commit)
+		if !waiting.waits() {
+			t.Fatal("the END of a stuck participant is answered")
+		}
+		first.election.Place(second.contender)
+		time.Sleep(2 * time.Second)
+		waiting.want("END that was handed over", txn.ErrCoordinatorNotFound)
+	}, func(r *rig) {
+		r.opts.Relay = slowRelay{r.opts.Relay}
+		r.opts.Machine.Preserver = preserver.Options{Count: 1000, UnnamedCount: 0, Retention: 259_200_000, MinTime: 120_000, Max: 1_000_000}
+	})
+}

@@ -132,11 +132,20 @@ func (e *endpoints) reason(ctx context.Context, a answer) error {
 	return fmt.Errorf("%s: %w", a.endpoint, explain(err))
 }
 
+// errCutOff: what such a member is asked to store has an unknown result.
+var errCutOff = errors.New("it is cut off from the members that have a leader")
+
 // judge takes answers into account; see turn. It returns those of the cluster.
 func (e *endpoints) judge(ctx context.Context, answers []answer) []answer {
 	var good []answer
 	changed := false
+	led := slices.ContainsFunc(answers, func(a answer) bool {
+		return a.err == nil && a.status.Leader != 0 && a.status.Header.GetClusterId() == e.cluster
+	})
 	for _, a := range answers {
+		if led && a.err == nil && a.status.Leader == 0 {
+			a.err = errCutOff
+		}
 		if a.err == nil && a.status.Header.GetClusterId() != e.cluster {
 			a.err = fmt.Errorf("it belongs to cluster %x, this process uses %x", a.status.Header.GetClusterId(), e.cluster)
 			e.misses[a.endpoint] = max(e.misses[a.endpoint], mostMisses-1)

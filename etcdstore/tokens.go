@@ -34,8 +34,11 @@ func newTokens() *tokens {
 	return t
 }
 
+// tokenTime bounds the question for a token: everybody waits for its answer, and a member that hangs does not end a stream's.
+const tokenTime = 3 * time.Second
+
 // get fills reply, from the newest answer if that is young, else by ask.
-func (t *tokens) get(ctx context.Context, reply *etcdserverpb.AuthenticateResponse, ask func() error) error {
+func (t *tokens) get(ctx context.Context, reply *etcdserverpb.AuthenticateResponse, ask func(context.Context) error) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -50,7 +53,9 @@ func (t *tokens) get(ctx context.Context, reply *etcdserverpb.AuthenticateRespon
 		proto.Merge(reply, &t.reply)
 		return nil
 	}
-	err := ask()
+	asking, cancel := context.WithTimeout(ctx, tokenTime)
+	defer cancel()
+	err := ask(asking)
 	if ctx.Err() != nil {
 		return err // says something about this caller alone
 	}

@@ -19,7 +19,7 @@ func TestTokensAreShared(t *testing.T) {
 		var refusal error
 		get := func(ctx context.Context) (string, error) {
 			var reply etcdserverpb.AuthenticateResponse
-			err := tokens.get(ctx, &reply, func() error {
+			err := tokens.get(ctx, &reply, func(context.Context) error {
 				asked++
 				time.Sleep(100 * time.Millisecond)
 				reply.Token = "token"

@@ -74,6 +74,7 @@ type Leader struct {
 
 	mu    sync.Mutex
 	terms map[uint64]*Term // guarded by mu: the newest term of each coordinator
+	kept  map[uint64]*kept // guarded by mu: the coordinators that other processes lead
 }
 
 // New returns a contender. Close it before the client.
@@ -97,7 +98,7 @@ func New(client Client, space keyspace.Space, options Options, log zerolog.Logge
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Leader{
 		client: client, space: space, options: options, identity: identity, log: log,
-		ctx: ctx, cancel: cancel, terms: make(map[uint64]*Term),
+		ctx: ctx, cancel: cancel, terms: make(map[uint64]*Term), kept: make(map[uint64]*kept),
 	}, nil
 }
 
@@ -127,6 +128,7 @@ func (l *Leader) Close() {
 // another process is the place of tc, it leaves a free seat alone for as long as a dead leader would keep it, and a second.
 func (l *Leader) Win(ctx context.Context, tc uint64) (*Term, error) {
 	l.abandon(tc)
+	defer l.ledElsewhere(tc, 0)
 	pause := firstRetry
 	var failing time.Time // since when
 	var vacancy vacancy
@@ -200,6 +202,7 @@ func (l *Leader) try(ctx context.Context, tc uint64, vacancy *vacancy) (*Term, e
 		return nil, err
 	}
 	if len(found.Kvs) == 0 {
+		l.ledElsewhere(tc, 0)
 		return l.claim(ctx, tc, vacancy)
 	}
 	vacancy.ended()
@@ -207,10 +210,12 @@ func (l *Leader) try(ctx context.Context, tc uint64, vacancy *vacancy) (*Term, e
 	if !l.options.Exclusive && string(holder.Value) != l.identity {
 		_, name, _ := strings.Cut(string(holder.Value), " ")
 		l.log.Debug().Uint64("tc", tc).Int64("term", holder.CreateRevision).Str("leader", name).Msg("led elsewhere")
+		l.ledElsewhere(tc, holder.CreateRevision)
 		deleted, err := l.waitDeleted(ctx, key, found.Header.Revision+1)
 		if err != nil || !deleted {
 			return nil, err
 		}
+		l.ledElsewhere(tc, 0)
 		return l.claim(ctx, tc, vacancy) // the creation tells whether the seat is still free
 	}
 	if err := remove(ctx, l.client, key, holder.CreateRevision); err != nil {

@@ -28,8 +28,42 @@ func (v *vacancy) left(limit time.Duration) time.Duration {
 	return limit - time.Since(v.since)
 }
 
-// Expected reports whether this process is to lead tc; see coordinator.Leader.
-func (l *Leader) Expected(tc uint64) bool { return l.mine(l.place(tc)) }
+// kept is a term of another process.
+type kept struct {
+	term  int64
+	since time.Time // when this process was first asked for although the other one leads; zero: it was not yet
+}
+
+// ledElsewhere notes the term of another process, 0: there is none.
+func (l *Leader) ledElsewhere(tc uint64, term int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch known := l.kept[tc]; {
+	case term == 0:
+		delete(l.kept, tc)
+	case known == nil || known.term != term:
+		l.kept[tc] = &kept{term: term}
+	}
+}
+
+// Expected reports whether this process is to lead tc; see coordinator.Leader. Who leads although this is the place hands over soon, or
+// took it because this process did not come, and keeps it.
+func (l *Leader) Expected(tc uint64) bool {
+	mine := l.mine(l.place(tc))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kept[tc]
+	switch {
+	case k == nil:
+		return mine
+	case !mine:
+		k.since = time.Time{}
+		return false
+	case k.since.IsZero():
+		k.since = time.Now()
+	}
+	return time.Since(k.since) < l.options.Lease+stuckMargin
+}
 
 // place is who is to lead tc; empty: whoever comes.
 func (l *Leader) place(tc uint64) string {
@@ -69,7 +103,7 @@ func (l *Leader) watchPlace(ctx context.Context, tc uint64, term *Term, place st
 	for {
 		changed := l.options.Placement.Changed()
 		now := l.place(tc)
-		if now != place && !l.mine(now) {
+		if !l.mine(now) && (now != place || l.leaving()) {
 			close(term.elsewhere)
 			return
 		}
@@ -80,6 +114,13 @@ func (l *Leader) watchPlace(ctx context.Context, tc uint64, term *Term, place st
 		case <-changed:
 		}
 	}
+}
+
+// leaving reports whether this process is to lead nothing any more: then it hands over to whoever is to lead, whether that one came
+// before or not.
+func (l *Leader) leaving() bool {
+	leaving, tells := l.options.Placement.(interface{ Leaving() bool })
+	return tells && leaving.Leaving()
 }
 
 // Holder reads, linearizably, which instance leads tc and in which term. Empty: nobody does.
