@@ -235,14 +235,26 @@ func (s *storedSubscription) restore(t *Topic, id uint64) (*subscription, error)
 	}
 	restored := t.newSubscription(s.name, true, c)
 	restored.keys, restored.properties = t.keys.Subscription(id), s.properties
-	for _, p := range s.pending {
-		restored.pending.Restore(p.id, p.held)
-		restored.nextPending = max(restored.nextPending, p.number+1)
+	// What is committed goes first: only one transaction at a time holds a cumulative acknowledgement, and another may have come
+	// behind it.
+	committed := make(map[txn.ID]bool, len(s.committed))
+	for _, id := range s.committed {
+		committed[id] = true
 	}
+	restore := func(those bool) {
+		for _, p := range s.pending {
+			if committed[p.id] == those {
+				restored.pending.Restore(p.id, p.held)
+				restored.nextPending = max(restored.nextPending, p.number+1)
+			}
+		}
+	}
+	restore(true)
 	for _, id := range s.committed {
 		restored.committed(id)
 		t.folding.due = true
 	}
+	restore(false)
 	restored.read = c.Frontier()
 	return restored, nil
 }

@@ -160,15 +160,18 @@ func (i *unsubscribeItem) prepare(g *group) bool {
 	if s.gone || i.busy {
 		return true
 	}
+	if s.durable && !s.topic.settling.withdraw(s.name) {
+		return false
+	}
 	for ref := range g.holds {
 		if ref.subscription == s {
 			return false
 		}
 	}
-	if _, touched := g.cursors[s]; touched || len(s.commits) > 0 || !g.fits(1, 0) {
-		return false
-	}
-	if s.durable && !s.topic.settling.withdraw(s.name) {
+	_, touched := g.cursors[s]
+	_, unsaved := s.topic.unsaved[s]
+	// A cursor that is to be stored later would leave keys of a subscription that is not there.
+	if touched || unsaved || s.unfolded() || len(s.commits) > 0 || !g.fits(1, 0) {
 		return false
 	}
 	s.gone, i.deletes = true, true

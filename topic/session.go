@@ -41,16 +41,22 @@ func (ts *Topics) followSessions() {
 			}
 			continue
 		}
+		ts.closeOver() // of sessions that began and ended between two looks
 		select {
 		case <-lost:
 		case <-ts.ctx.Done():
 			return
 		}
 		ended = lease
-		for _, t := range ts.all() {
-			if t.sessionOver() {
-				t.abandon(errSessionLost)
-			}
+		ts.closeOver()
+	}
+}
+
+// closeOver closes the topics whose session is lost.
+func (ts *Topics) closeOver() {
+	for _, t := range ts.all() {
+		if t.sessionOver() {
+			t.abandon(errSessionLost)
 		}
 	}
 }

@@ -16,6 +16,7 @@ type settledPart struct {
 	id            txn.ID
 	messages      bool // it is a participant itself
 	subscriptions []string
+	shown         bool // its messages can be read
 }
 
 // Settle implements coordinator.Participants, for commits on loaded topics.
@@ -96,8 +97,18 @@ func (s *settledPart) end(err error) {
 		t.abandon(ErrPersistence)
 	case err != nil:
 		s.release()
+		if errors.Is(err, txn.ErrFenced) { // perhaps by this topic: a stale one would end one term after the other
+			t.post(func(alive bool) {
+				if alive {
+					t.async(t.closeIfDisowned)
+				}
+			})
+		}
 	default:
 		t.post(func(alive bool) {
+			if alive {
+				s.show()
+			}
 			switch {
 			case !alive:
 			case t.writing != nil: // the store may be about to take a cursor as it was
@@ -123,12 +134,19 @@ func (s *settledPart) release() {
 	s.topic.post(func(bool) { s.topic.settling.end(s.id) })
 }
 
+// show lets readers go on at once: the coordinator answers the end as soon as it has told the topic.
+func (s *settledPart) show() {
+	if s.messages && s.topic.buffer.Get(s.id) != nil {
+		s.topic.buffer.Ended(s.id)
+		s.shown = true
+	}
+}
+
 // perform does in memory what is durable.
 func (s *settledPart) perform() {
 	t := s.topic
 	t.idleSince = time.Time{}
-	if s.messages && t.buffer.Get(s.id) != nil {
-		t.buffer.Ended(s.id)
+	if s.shown {
 		t.dedup.Ended(s.id)
 		t.counts.committed++
 	}
