@@ -41,10 +41,7 @@ func (s *session) dispatch(command *pulsarproto.BaseCommand, frame pulsarproto.F
 	if !isRequest(kind) {
 		return misplaced(kind)
 	}
-	cost := requestCost(command, size)
-	if s.options.Authorizer != nil {
-		cost += taskCost
-	}
+	cost := s.costOf(command, size)
 	if !s.out.accept(cost, s.pause) {
 		return errStopped
 	}

@@ -42,6 +42,18 @@ func requestCost(command *pulsarproto.BaseCommand, frameSize int) int {
 	return frameSize
 }
 
+// costOf is what command costs on s. Another instance bounds its requests itself, in number (half of MaxPendingRequests) and bytes. All
+// of them are read at once: a PING behind slow ones would lie unread, as if this process were dead.
+func (s *session) costOf(command *pulsarproto.BaseCommand, frameSize int) int {
+	switch {
+	case s.instance:
+		return frameSize
+	case s.options.Authorizer != nil:
+		return requestCost(command, frameSize) + taskCost
+	}
+	return requestCost(command, frameSize)
+}
+
 // answer queues the answer, which encode appends.
 func (r request) answer(encode func([]byte) []byte) { r.out.answer(r.cost, encode) }
 
