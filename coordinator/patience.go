@@ -22,7 +22,7 @@ func (p *patience) after(now time.Time, took, served time.Duration) (pause time.
 	}
 	pause, p.pause = p.pause, min(2*p.pause, p.ceiling)
 	switch {
-	case served > p.ceiling:
+	case served > p.ceiling, served < 0 && took > p.giveUp: // others may have led meanwhile
 		p.failing = time.Time{}
 	case served >= 0 && p.failing.IsZero():
 		p.failing = now
