@@ -237,41 +237,25 @@ func (r slowRelay) EndTxn(ctx context.Context, tc uint64, cmd *fsm.EndTxn, done 
 	time.AfterFunc(time.Second, func() { r.Relay.EndTxn(ctx, tc, cmd, done) })
 }
 
-// An END that waits when the coordinator is handed over is ended by the new leader, which has forgotten it, where outcomes are not
-// kept, before the relayed request arrives. That it is not found then is no answer to a request that was performed.
+// An END that waits when the coordinator is handed over is ended by the new leader, which has forgotten it before the relayed request
+// arrives: where no outcomes are kept, or none of unnamed clients (transactionMetaPersistUnnamedCount=0). That it is not found then
+// is no answer to a request that was performed.
 func TestHandOverOfForgottenEnds(t *testing.T) {
-	inTwo(t, true, func(t *testing.T, first, second *rig) {
-		first.participants.answer("slow", hangs)
-		from := first.connect(t)
-		ending := first.open(time.Hour, "slow")
-		waiting := first.askEndBy(from.ctx, ending, txn.Commit)
-		if !waiting.waits() {
-			t.Fatal("the END of a stuck participant is answered")
-		}
-		first.election.Place(second.contender)
-		time.Sleep(2 * time.Second)
-		waiting.want("END that was handed over", txn.ErrCoordinatorNotFound)
-	}, func(r *rig) {
-		r.opts.Relay = slowRelay{r.opts.Relay}
-		r.opts.Machine.Preserver = preserver.Options{}
-	})
-}
-
-// As TestHandOverOfForgottenEnds, where outcomes of named clients alone are kept: transactionMetaPersistUnnamedCount=0.
-func TestHandOverOfForgottenUnnamedEnds(t *testing.T) {
-	inTwo(t, true, func(t *testing.T, first, second *rig) {
-		first.participants.answer("slow", hangs)
-		from := first.connect(t)
-		ending := first.open(time.Hour, "slow")
-		waiting := first.askEndBy(from.ctx, ending, txn.Commit)
-		if !waiting.waits() {
-			t.Fatal("the END of a stuck participant is answered")
-		}
-		first.election.Place(second.contender)
-		time.Sleep(2 * time.Second)
-		waiting.want("END that was handed over", txn.ErrCoordinatorNotFound)
-	}, func(r *rig) {
-		r.opts.Relay = slowRelay{r.opts.Relay}
-		r.opts.Machine.Preserver = preserver.Options{Count: 1000, UnnamedCount: 0, Retention: 259_200_000, MinTime: 120_000, Max: 1_000_000}
-	})
+	for _, kept := range []preserver.Options{{}, {Count: 1000, Retention: 259_200_000, MinTime: 120_000, Max: 1_000_000}} {
+		inTwo(t, true, func(t *testing.T, first, second *rig) {
+			first.participants.answer("slow", hangs)
+			from := first.connect(t)
+			ending := first.open(time.Hour, "slow")
+			waiting := first.askEndBy(from.ctx, ending, txn.Commit)
+			if !waiting.waits() {
+				t.Fatal("the END of a stuck participant is answered")
+			}
+			first.election.Place(second.contender)
+			time.Sleep(2 * time.Second)
+			waiting.want("END that was handed over", txn.ErrCoordinatorNotFound)
+		}, func(r *rig) {
+			r.opts.Relay = slowRelay{r.opts.Relay}
+			r.opts.Machine.Preserver = kept
+		})
+	}
 }
