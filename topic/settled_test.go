@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -115,10 +116,10 @@ func TestAnsweredCommitIsSeen(t *testing.T) {
 	at := p.send(inTxn(x, message(1, "x")))
 	r := w.subscribe("out", "r", earliest)
 	r.want("a")
-	gate, first := make(chan struct{}), true
+	gate := make(chan struct{})
+	var held atomic.Bool
 	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		if first {
-			first = false
+		if held.CompareAndSwap(false, true) {
 			<-gate
 		}
 		return commit()

@@ -132,8 +132,10 @@ func TestChunksGoToOneConsumer(t *testing.T) {
 		}
 	}
 	check()
-	for _, c := range consumers {
+	for _, c := range consumers { // all of them, before one gives back what another would be given
 		c.setFull(true)
+	}
+	for _, c := range consumers {
 		c.Redeliver(redeliver())
 	}
 	w.quiet("a")
