@@ -52,7 +52,10 @@ func (w *world) mustPrepare(id txn.ID, participants ...txn.Participant) *commitm
 func (w *world) outcome(id txn.ID) string { return w.keys.Root() + "outcome/" + id.String() }
 
 // write makes the commit durable, with the decision and the outcome, and tells nobody.
-func (c *commitment) write() error {
+func (c *commitment) write() error { return c.writeTo(c.world.kv) }
+
+// writeTo is write through a way to the store that is not the topics'.
+func (c *commitment) writeTo(kv clientv3.KV) error {
 	w := c.world
 	w.coord.mu.Lock()
 	defer w.coord.mu.Unlock()
@@ -67,7 +70,7 @@ func (c *commitment) write() error {
 	for _, key := range c.settlement.Deletes {
 		ops = append(ops, clientv3.OpDelete(key))
 	}
-	response, err := w.kv.Txn(context.Background()).If(conditions...).Then(ops...).Commit()
+	response, err := kv.Txn(context.Background()).If(conditions...).Then(ops...).Commit()
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", txn.ErrUnknownResult, err)
