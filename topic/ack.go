@@ -20,6 +20,7 @@ type ackItem struct {
 	answer     func(error)
 
 	err    error
+	judged bool // err, if there is one, rests on what its group has
 	asked  bool // the coordinator was asked
 	added  []pendingack.Hold
 	before *pendingack.Hold // cumulative: what was held before
@@ -114,7 +115,7 @@ func (a *ackItem) prepare(g *group) bool {
 	}
 	switch {
 	case a.inTxn:
-		a.err = a.pend(g)
+		a.err, a.judged = a.pend(g), true
 	case a.cumulative:
 		a.ackThrough(a.holds[0])
 		g.touch(s)
@@ -198,6 +199,9 @@ func (a *ackItem) ackThrough(hold pendingack.Hold) {
 }
 
 func (a *ackItem) undo() {
+	if a.judged {
+		a.err, a.judged = nil, false
+	}
 	if !a.held {
 		return
 	}

@@ -152,3 +152,30 @@ func TestStaleTopicClosesBehindARefusedCommit(t *testing.T) {
 	}
 	happens(t, p.disconnected)
 }
+
+// TestConflictWithWhatWasRefused: an acknowledgement does not conflict with another one of its group that was refused.
+func TestConflictWithWhatWasRefused(t *testing.T) {
+	w := newWorld(t)
+	at := w.produce("in").send(message(0, "m"))
+	c := w.subscribe("in", "s", earliest)
+	c.want("m")
+	ended, open := w.coord.begin(), w.coord.begin()
+	if err := w.coord.add(t.Context(), open, []txn.Participant{w.participant("in", "s")}); err != nil {
+		t.Fatal(err)
+	}
+	w.coord.decide(t, ended)
+	first, second := make(chan error, 1), make(chan error, 1)
+	ack := func(id txn.ID, answer chan error) {
+		c.Consumer.(*consumer).acknowledge(ackInTxn(id, ackOf(pulsarproto.CommandAck_Individual, at)), func(err error) { answer <- err })
+	}
+	w.topics.loaded(parse(t, "in").String()).ask(func(bool) { // so that both are in one group
+		ack(ended, first)
+		ack(open, second)
+	})
+	if err := wait(t, first); !errors.Is(err, txn.ErrNotAllowed) {
+		t.Errorf("in a transaction that has ended: %v", err)
+	}
+	if err := wait(t, second); err != nil {
+		t.Errorf("in an open transaction: %v", err)
+	}
+}
