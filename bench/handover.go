@@ -49,10 +49,7 @@ func (r *requests) slow() time.Duration {
 	return r.took[len(r.took)*999/1000]
 }
 
-const (
-	handOverGo   = "the same, transactions of 8 Go clients"
-	handOverJava = "a hand-over under load, transactions of Java clients"
-)
+const handOverJava = "a hand-over under load, transactions of Java clients"
 
 // handOver stops the instance that leads coordinator 0 in an orderly way while requests to all that it leads are under way on open
 // connections, and while stock clients commit transactions: first of Go, then of Java.
@@ -86,7 +83,7 @@ func handOverOfGo(ctx context.Context, suite *suite) ([]line, error) {
 			compared(ceiling{"p99.9 without", milliseconds(calm.slow())}).atMost(250),
 		figure("the same, requests", float64(len(moved.took)), "requests"),
 		figure("the same, failed requests of the raw client", float64(moved.failed), "requests").atMost(0),
-		figure(handOverGo, float64(commits), "txn"),
+		figure("the same, transactions of 8 Go clients", float64(commits), "txn"),
 		figure("the same, failed transactions of Go clients", float64(failures), "txn").atMost(0),
 	}, nil
 }

@@ -1,50 +1,31 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strings"
 )
 
 // javaCommits is a process of load.Commits: stock Java clients that open and commit transactions.
-type javaCommits struct {
-	command *exec.Cmd
-	stdin   io.Closer
-	answers *bufio.Reader
-}
+type javaCommits struct{ *javaProgram }
 
 // startJavaCommits returns when its clients are at work, one at each process.
 func startJavaCommits(ctx context.Context, classpath string, s *shared) (*javaCommits, error) {
-	arguments := []string{"-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp", classpath, "load.Commits"}
+	var serviceURLs []string
 	for _, server := range s.servers {
-		arguments = append(arguments, server.ServiceURL)
+		serviceURLs = append(serviceURLs, server.ServiceURL)
 	}
-	command := exec.CommandContext(ctx, "java", arguments...)
-	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe()
+	program, err := startJava(ctx, classpath, "load.Commits", serviceURLs...)
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
+	if _, err := program.answers.ReadString('\n'); err != nil {
+		return nil, errors.Join(fmt.Errorf("the Java clients did not start: %w", err), program.end())
 	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	j := &javaCommits{command, stdin, bufio.NewReader(stdout)}
-	if _, err := j.answers.ReadString('\n'); err != nil {
-		return nil, errors.Join(fmt.Errorf("the Java clients did not start: %w", err), j.end())
-	}
-	return j, nil
+	return &javaCommits{program}, nil
 }
-
-func (j *javaCommits) end() error { return errors.Join(j.stdin.Close(), j.command.Wait()) }
 
 // stop ends the clients and returns how many transactions they committed, and how many failed.
 func (j *javaCommits) stop() (commits, failures int, err error) {

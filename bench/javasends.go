@@ -87,35 +87,48 @@ func buildJava(ctx context.Context, dir string) (string, error) {
 	return filepath.Join(dir, "classes") + ":" + strings.TrimSpace(string(jars)), err
 }
 
-// javaClient is a process of load.TransactionalSends.
-type javaClient struct {
-	turns   io.Writer
+// javaProgram is a process that runs a class of java/. It ends with its standard input.
+type javaProgram struct {
+	command *exec.Cmd
+	stdin   io.WriteCloser
 	answers *bufio.Reader
 }
 
-// withJavaClient runs f beside a client process, which ends with it.
-func withJavaClient(ctx context.Context, classpath, serviceURL string, f func(*javaClient) error) error {
-	command := exec.CommandContext(ctx, "java", "-Xmx512m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp", classpath,
-		"load.TransactionalSends", serviceURL, strconv.Itoa(javaSendsInFlight))
+func startJava(ctx context.Context, classpath, class string, arguments ...string) (*javaProgram, error) {
+	options := []string{"-Xmx512m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp", classpath, class}
+	command := exec.CommandContext(ctx, "java", append(options, arguments...)...)
 	command.Stderr = os.Stderr
-	turns, err := command.StdinPipe()
+	stdin, err := command.StdinPipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	answers, err := command.StdoutPipe()
+	stdout, err := command.StdoutPipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	return &javaProgram{command, stdin, bufio.NewReader(stdout)}, nil
+}
+
+func (j *javaProgram) end() error { return errors.Join(j.stdin.Close(), j.command.Wait()) }
+
+// javaClient is a process of load.TransactionalSends.
+type javaClient struct{ *javaProgram }
+
+// withJavaClient runs f beside a client process, which ends with it.
+func withJavaClient(ctx context.Context, classpath, serviceURL string, f func(*javaClient) error) error {
+	program, err := startJava(ctx, classpath, "load.TransactionalSends", serviceURL, strconv.Itoa(javaSendsInFlight))
+	if err != nil {
 		return err
 	}
-	err = f(&javaClient{turns, bufio.NewReader(answers)})
-	return errors.Join(err, turns.Close(), command.Wait())
+	return errors.Join(f(&javaClient{program}), program.end())
 }
 
 // measure lets the client run for warmUp and then measures it for d.
 func (j *javaClient) measure(warmUp, d time.Duration) (measured, error) {
-	if _, err := fmt.Fprintln(j.turns, warmUp.Milliseconds(), d.Milliseconds()); err != nil {
+	if _, err := fmt.Fprintln(j.stdin, warmUp.Milliseconds(), d.Milliseconds()); err != nil {
 		return measured{}, err
 	}
 	answer, err := j.answers.ReadString('\n')

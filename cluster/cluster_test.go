@@ -113,18 +113,38 @@ func TestCloseIsSeenAtOnce(t *testing.T) {
 	await(t, a, "b is gone", sees(a, 1))
 }
 
+// grantLater grants no lease, once armed, before the test lets it.
+type grantLater struct {
+	*clientv3.Client
+	armed atomic.Bool
+	goOn  chan struct{}
+}
+
+func (c *grantLater) Grant(ctx context.Context, ttl int64) (*clientv3.LeaseGrantResponse, error) {
+	if c.armed.Load() {
+		select {
+		case <-c.goOn:
+		case <-ctx.Done():
+		}
+	}
+	return c.Client.Grant(ctx, ttl)
+}
+
 // FC-50: a session whose lease is gone is known to be lost, and another begins without a restart. What hung on the old one is
 // gone, and nothing can be put under it any more.
 func TestLostSession(t *testing.T) {
 	client := etcdtest.Open(t, nil).Client()
-	a, b := join(t, client, nil), join(t, client, nil)
+	ofA := &grantLater{Client: client, goOn: make(chan struct{})}
+	a, b := join(t, ofA, nil), join(t, client, nil)
 	await(t, b, "b sees both", sees(b, 2))
 	first := a.Session()
+	ofA.armed.Store(true) // b might see the next record only
 	if _, err := client.Revoke(t.Context(), first.Lease); err != nil {
 		t.Fatal(err)
 	}
 	await(t, b, "a is gone", sees(b, 1))
 	closed(t, "the session is lost", first.Lost)
+	close(ofA.goOn)
 	await(t, b, "a is back", sees(b, 2))
 	second := a.Session()
 	if second.Lease == first.Lease || second.Lease == 0 {

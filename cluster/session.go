@@ -45,7 +45,7 @@ func (c *Cluster) begin(ctx, run context.Context) error {
 func (c *Cluster) announce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if c.isLeaving() {
+	if c.Leaving() {
 		return nil
 	}
 	key, value, err := c.record()
@@ -59,9 +59,7 @@ func (c *Cluster) announce(ctx context.Context) error {
 }
 
 // Leaving reports whether Leave was called.
-func (c *Cluster) Leaving() bool { return c.isLeaving() }
-
-func (c *Cluster) isLeaving() bool {
+func (c *Cluster) Leaving() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.leaving

@@ -96,7 +96,7 @@ func (c *Cluster) read(ctx context.Context) (revision int64, err error) {
 	c.compareAddresses(instances)
 	c.mu.Unlock()
 	c.see(instances)
-	if !own && !c.isLeaving() {
+	if !own && !c.Leaving() {
 		select {
 		case c.missing <- struct{}{}:
 		default:

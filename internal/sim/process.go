@@ -135,6 +135,9 @@ func (p placement) Place(tc uint64) string {
 // Changed implements etcdleader.Placement.
 func (p placement) Changed() <-chan struct{} { return p.cluster.Changed() }
 
+// Leaving implements etcdleader.Placement.
+func (p placement) Leaving() bool { return p.cluster.Leaving() }
+
 // storeClient sends reads and writes of keys through kv, which may be a mutant's.
 type storeClient struct {
 	*etcdmodel.Client

@@ -46,6 +46,8 @@ type Placement interface {
 	Place(tc uint64) string
 	// Changed is closed when places may be others.
 	Changed() <-chan struct{}
+	// Leaving reports whether this process is to lead nothing any more.
+	Leaving() bool
 }
 
 // Options are the zero value or:

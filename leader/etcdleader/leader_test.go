@@ -55,6 +55,8 @@ func (p *placement) Place(uint64) string {
 	return p.place
 }
 
+func (p *placement) Leaving() bool { return false }
+
 func (p *placement) Changed() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

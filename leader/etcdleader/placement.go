@@ -103,7 +103,8 @@ func (l *Leader) watchPlace(ctx context.Context, tc uint64, term *Term, place st
 	for {
 		changed := l.options.Placement.Changed()
 		now := l.place(tc)
-		if !l.mine(now) && (now != place || l.leaving()) {
+		// Who leaves hands over to whoever is to lead, whether that one came before or not.
+		if !l.mine(now) && (now != place || l.options.Placement.Leaving()) {
 			close(term.elsewhere)
 			return
 		}
@@ -114,13 +115,6 @@ func (l *Leader) watchPlace(ctx context.Context, tc uint64, term *Term, place st
 		case <-changed:
 		}
 	}
-}
-
-// leaving reports whether this process is to lead nothing any more: then it hands over to whoever is to lead, whether that one came
-// before or not.
-func (l *Leader) leaving() bool {
-	leaving, tells := l.options.Placement.(interface{ Leaving() bool })
-	return tells && leaving.Leaving()
 }
 
 // Holder reads, linearizably, which instance leads tc and in which term. Empty: nobody does.
