@@ -47,11 +47,29 @@ func (c *Cluster) Changed() <-chan struct{} {
 	return c.view.changed
 }
 
-// see takes over who lives. What is known of this process is not for others to say.
+// AwaitDesertion returns when no other instance lives, or ctx is done.
+func (c *Cluster) AwaitDesertion(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		deserted, changed := !slices.ContainsFunc(c.view.instances, c.other), c.view.changed
+		c.mu.Unlock()
+		if deserted {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// other reports whether i is not this process.
+func (c *Cluster) other(i Instance) bool { return i.ID != c.self.ID }
+
+// see takes over who lives. What is known of this process is not for others to say. The caller holds mu, here and in replace.
 func (c *Cluster) see(instances []Instance) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	instances = slices.DeleteFunc(instances, func(i Instance) bool { return i.ID == c.self.ID })
+	instances = slices.DeleteFunc(instances, func(i Instance) bool { return !c.other(i) })
 	if !c.leaving {
 		instances = append(instances, c.self)
 	}
@@ -63,14 +81,18 @@ func (c *Cluster) see(instances []Instance) {
 	c.replace(next)
 }
 
-// replace makes next the view. The caller holds mu.
+// replace makes next the view.
 func (c *Cluster) replace(next view) {
 	close(c.view.changed)
 	c.view = next
 }
 
 // forgetSelf takes this process, which is leaving, out of its own view.
-func (c *Cluster) forgetSelf() { c.see(c.Instances()) }
+func (c *Cluster) forgetSelf() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.see(slices.Clone(c.view.instances))
+}
 
 // read takes over what is stored and returns the revision that it is of.
 func (c *Cluster) read(ctx context.Context) (revision int64, err error) {
@@ -94,8 +116,8 @@ func (c *Cluster) read(ctx context.Context) (revision int64, err error) {
 	c.mu.Lock()
 	c.compareClocks(instances)
 	c.compareAddresses(instances)
-	c.mu.Unlock()
 	c.see(instances)
+	c.mu.Unlock()
 	if !own && !c.Leaving() {
 		select {
 		case c.missing <- struct{}{}:

@@ -136,6 +136,19 @@ func TestCoordinatorsAreShared(t *testing.T) {
 	}
 }
 
+// Instances that stop all at once do not wait for each other to take over.
+func TestAllStopAtOnce(t *testing.T) {
+	const count = 4
+	set := shared(etcdtest.Serve(t, "http", nil), count)
+	servers := []*Server{start(t, load(t, set...)), start(t, load(t, set...)), start(t, load(t, set...))}
+	evenly(t, count, servers...)
+	var stopping sync.WaitGroup
+	for _, s := range servers {
+		stopping.Go(func() { stop(t, s) })
+	}
+	stopping.Wait()
+}
+
 // dialPlain connects without asking for a coordinator.
 func dialPlain(ctx context.Context, t *testing.T, s *Server) *wireclient.Conn {
 	t.Helper()

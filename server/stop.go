@@ -14,6 +14,9 @@ const stopGrace = 2 * time.Second
 // and know that another one serves them.
 const handOverGrace = 10 * time.Second
 
+// errDeserted: nobody is left who could be given anything.
+var errDeserted = errors.New("no other instance is left")
+
 // Close stops the server and returns when nothing runs any more; ctx cuts it short. In this order, the reverse of the start:
 //
 //  0. What this process leads and owns goes to other instances, if there are any.
@@ -32,7 +35,8 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// handOver gives everything that is served here to other instances. Requests are served meanwhile, here or there.
+// handOver gives everything that is served here to other instances, as long as there are any. Requests are served meanwhile,
+// here or there.
 func (s *Server) handOver(ctx context.Context) error {
 	if len(s.cluster.Instances()) < 2 {
 		return nil
@@ -40,11 +44,20 @@ func (s *Server) handOver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, handOverGrace)
 	defer cancel()
 	s.options.Log.Info().Msg("handing over to other instances")
+	ctx, deserted := context.WithCancelCause(ctx)
+	defer deserted(nil)
+	s.tasks.Go(func() {
+		s.cluster.AwaitDesertion(ctx)
+		deserted(errDeserted)
+	})
 	err := s.cluster.Leave(ctx)
 	var parts sync.WaitGroup
 	parts.Go(func() { s.topics.HandOver(ctx) })
 	s.group.HandOver(ctx)
 	parts.Wait()
+	if errors.Is(err, errDeserted) {
+		return nil
+	}
 	return err
 }
 
