@@ -48,6 +48,12 @@ func inTxn(topic, key string, answer Answer) Message {
 
 func plain(key string, answer Answer) Message { return Message{Topic: "t", Key: key, Answer: answer} }
 
+func throughIn(id txn.ID, key string, answer Answer) Ack {
+	a := ackIn(id, key, answer)
+	a.Cumulative = true
+	return a
+}
+
 func ackIn(id txn.ID, key string, answer Answer) Ack {
 	return Ack{Topic: "t", Subscription: "s", Key: key, Txn: id, InTxn: true, Answer: answer}
 }
@@ -479,6 +485,11 @@ var anomalies = map[string]struct {
 		h.Acked(ackIn(one, "a", pick(broken, Done, Unknown)))
 		return h
 	}},
+	"cumulatively acknowledged for good, delivered again": {DeliveredAgain, func(broken bool) *History {
+		h := stored(committedHistory(), "a", "b")
+		h.Acked(throughIn(one, "a", pick(broken, Done, Refused)))
+		return h
+	}},
 	"plainly acknowledged, delivered again": {DeliveredAgain, func(broken bool) *History {
 		h := stored(committedHistory(), "a", "b")
 		h.Acked(Ack{Topic: "t", Subscription: "s", Key: "a", Answer: pick(broken, Done, Unknown)})
@@ -494,6 +505,8 @@ var anomalies = map[string]struct {
 		h.Opened(Open{at(4, 5), two, second, second})
 		h.Ended(End{at(5, 6), two, pick(broken, txn.Commit, txn.Abort), Done})
 		h.Acked(ackIn(one, "a", Done))
+		h.Acked(ackIn(one, "a", Done))
+		h.Acked(throughIn(two, "a", Done))
 		h.Acked(ackIn(two, "a", Done))
 		return h
 	}},

@@ -101,6 +101,7 @@ type Ack struct {
 	Topic, Subscription, Key string
 	Txn                      txn.ID
 	InTxn                    bool
+	Cumulative               bool // of the message and all before: several transactions may cover it
 	Answer                   Answer
 
 	recorded time.Duration // since the history began

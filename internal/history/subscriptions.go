@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -10,6 +11,7 @@ import (
 // acked is what became of the acknowledgements of one message on one subscription.
 type acked struct {
 	sure     []*Ack // in committed transactions, answered
+	covered  bool   // by a cumulative one in a committed transaction, answered
 	plain    bool   // outside transactions, answered
 	possible bool   // without an answer, or in a transaction without a known outcome
 	in       txn.ID
@@ -28,6 +30,10 @@ func (a *acked) add(op *Ack, outcomes map[txn.ID]txn.Status) {
 	outcome, known := outcomes[op.Txn]
 	switch {
 	case known && outcome == txn.Aborted:
+	case known && op.Answer == Done && op.Cumulative:
+		a.covered = true
+		a.in = op.Txn
+	case known && op.Answer == Done && a.acks(op.Txn): // the same again
 	case known && op.Answer == Done:
 		a.sure = append(a.sure, op)
 		a.in = op.Txn
@@ -35,6 +41,14 @@ func (a *acked) add(op *Ack, outcomes map[txn.ID]txn.Status) {
 		a.possible = true
 	}
 }
+
+// acks reports whether id is one of the committed transactions that acknowledged the message alone.
+func (a *acked) acks(id txn.ID) bool {
+	return slices.ContainsFunc(a.sure, func(op *Ack) bool { return op.Txn == id })
+}
+
+// gone reports whether the message must not be delivered again.
+func (a *acked) gone() bool { return len(a.sure) > 0 || a.covered || a.plain }
 
 // story tells which transactions acknowledged.
 func (a *acked) story() string {
@@ -87,13 +101,13 @@ func (h *History) checkLeft(at place, left []string, keys map[string]*acked) []A
 	for _, key := range left {
 		held[key] = true
 		// Of a message that is there twice, one copy may be acknowledged and the other not.
-		if a := keys[key]; a != nil && copies[key] < 2 && (len(a.sure) > 0 || a.plain) {
+		if a := keys[key]; a != nil && copies[key] < 2 && a.gone() {
 			found = append(found, Anomaly{DeliveredAgain, a.in, at.topic, fmt.Sprintf("%s on %s", key, at.subscription)})
 		}
 	}
 	for key := range copies {
 		a := keys[key]
-		if !held[key] && (a == nil || len(a.sure) == 0 && !a.plain && !a.possible) {
+		if !held[key] && (a == nil || !a.gone() && !a.possible) {
 			found = append(found, Anomaly{NotReturned, txn.ID{}, at.topic, fmt.Sprintf("%s on %s", key, at.subscription)})
 		}
 	}

@@ -184,10 +184,7 @@ func (c *client) acked(topic, key string, id *txn.ID, span history.Span, err err
 	if topic == w.doomed() {
 		return
 	}
-	a := history.Ack{Topic: topic, Subscription: subscription, Key: key, Answer: answerOf(err)}
-	if a.Answer != history.Done && a.Answer != history.Unknown {
-		a.Answer = history.Refused
-	}
+	a := history.Ack{Topic: topic, Subscription: subscription, Key: key, Answer: ackAnswer(err)}
 	if id != nil {
 		a.Txn, a.InTxn = *id, true
 		if a.Answer == history.Done {
@@ -195,4 +192,12 @@ func (c *client) acked(topic, key string, id *txn.ID, span history.Span, err err
 		}
 	}
 	w.history.Acked(a)
+}
+
+func ackAnswer(err error) history.Answer {
+	answer := answerOf(err)
+	if answer != history.Done && answer != history.Unknown {
+		return history.Refused
+	}
+	return answer
 }

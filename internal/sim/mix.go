@@ -22,6 +22,7 @@ type mix struct {
 	slack                                    int64         // bytes of a log that are never cleaned
 	page                                     int64         // entries of a log that are read at once; 0: as many as the log likes
 	reads                                    bool          // somebody reads topics meanwhile
+	visits                                   bool          // somebody has subscriptions for one transaction each
 	waits                                    bool          // in the end for the deadlines of transactions
 
 	// The probabilities of faults of one request to the store.
@@ -129,6 +130,7 @@ func newMix(seed uint64) mix {
 	for kind := range plannedKinds {
 		m.planSome(r, kind)
 	}
+	m.visits = r.IntN(3) == 0
 	return m
 }
 

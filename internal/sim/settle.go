@@ -140,7 +140,8 @@ func (w *world) read(c *client) bool {
 			Topic: &topic, Subscription: ptr(subscription), SubType: pulsarproto.CommandSubscribe_Shared.Enum(), ConsumerId: new(uint64),
 		}))
 	}
-	all := append(readers, rests...)
+	visits := c.attachVisits()
+	all := slices.Concat(readers, rests, visits)
 	if slices.Contains(all, nil) || !c.awaitQuiet(all) || slices.ContainsFunc(all, (*consumer).isGone) {
 		return false
 	}
@@ -150,6 +151,7 @@ func (w *world) read(c *client) bool {
 		w.history.Read(topic, final[topic])
 		w.history.Left(topic, subscription, rests[i].keys())
 	}
+	w.recordVisits(visits)
 	w.checkSightings(final)
 	return true
 }

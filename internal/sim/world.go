@@ -45,6 +45,7 @@ type world struct {
 	incidents []string
 	counts    map[string]int
 	decisions []*history.Decision
+	visits    []*visit // that left a subscription behind
 	sightings []sighting
 }
 
@@ -122,19 +123,24 @@ func (w *world) setUp() {
 func (w *world) faults() {
 	w.calm.Store(false)
 	w.plan()
-	done := make(chan struct{})
-	var working sync.WaitGroup
+	done, home := make(chan struct{}), make(chan struct{})
+	var working, visiting sync.WaitGroup
 	for _, c := range w.clients {
 		working.Go(c.work)
+	}
+	if w.mix.visits {
+		visiting.Go(func() { newClient(w, 91).visitTopics(done) })
 	}
 	w.actors.Go(func() {
 		working.Wait()
 		close(done)
+		visiting.Wait()
+		close(home)
 	})
 	if w.mix.reads {
 		w.actors.Go(func() { newClient(w, 90).watchTopics(done) })
 	}
-	w.runUntil(done, 10*time.Minute, "clients did not come to their end")
+	w.runUntil(home, 10*time.Minute, "clients did not come to their end")
 }
 
 // settle ends all faults and waits until everything is at rest.
