@@ -122,13 +122,18 @@ func TestFC33Liveness(t *testing.T) {
 	t.Run("dead", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, Options{LivenessTimeout: 5 * time.Second})
-			b.producingPeer(t)
+			p := b.producingPeer(t)
 			start := time.Now()
 			if b.topics.producer(0).client.Alive(t.Context()) {
 				t.Error("a silent connection counts as live")
 			}
 			if got := time.Since(start); got != 5*time.Second {
 				t.Errorf("told after %s", got)
+			}
+			p.wantClosed() // its producer is gone: nothing that it sends would be answered
+			synctest.Wait()
+			if got, reason := b.topics.producer(0).closed(), b.lastClosed(); got != 1 || reason != ClosedSilent {
+				t.Errorf("the producer was closed %d times, the connection for %q", got, reason)
 			}
 		})
 	})
