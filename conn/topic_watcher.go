@@ -72,16 +72,19 @@ func (r request) followTopics(ctx context.Context, w *topicWatcher) {
 		case <-ctx.Done():
 			return
 		}
-		if err := r.mayListTopics(w.namespace); err != nil {
-			r.log.Debug().Err(err).Str("namespace", w.namespace).Msg("topic list watcher ends")
-			return
+		var topics []string
+		err := r.mayListTopics(w.namespace)
+		if err == nil {
+			topics, err = r.watchedTopics(ctx, w)
 		}
-		topics, err := r.watchedTopics(ctx, w)
 		switch {
 		case err == nil:
 			r.tellChanges(w, topics)
 		case errorCode(err) == pulsarproto.ServerError_TopicNotFound:
 			r.tellChanges(w, nil)
+		case errorCode(err) == pulsarproto.ServerError_AuthorizationError:
+			r.log.Debug().Err(err).Str("namespace", w.namespace).Msg("topic list watcher ends")
+			return
 		default:
 			r.log.Debug().Err(err).Str("namespace", w.namespace).Msg("topic list cannot be made, tried again")
 			due = time.After(relistPause)

@@ -1,10 +1,12 @@
 package conn
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -309,6 +311,44 @@ func TestLargeUpdate(t *testing.T) {
 		}
 		if !slices.Equal(got, topics) {
 			t.Errorf("new topics %q", got)
+		}
+	})
+}
+
+// wavering is houseRules, as long as rights can be read.
+type wavering struct {
+	houseRules
+	failure atomic.Pointer[cnx.Refusal]
+}
+
+func (w *wavering) ListTopics(ctx context.Context, caller Caller, namespace string) error {
+	if failure := w.failure.Load(); failure != nil {
+		return failure
+	}
+	return w.houseRules.ListTopics(ctx, caller, namespace)
+}
+
+// A watcher goes on when rights could not be read for a while. It ends with the right.
+func TestWatchersSurviveRightsThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rights := &wavering{}
+		n := newWatchedBench(t, Options{KeepAlive: -1, Authenticator: nameTags{}, Authorizer: rights}, full("a"))
+		p := n.newPeer(t)
+		connect := connectCommand(21)
+		connect.Connect.AuthData = []byte("reader")
+		p.send(connect)
+		p.want(pulsarproto.BaseCommand_CONNECTED)
+		p.send(watchCommand(1, 1, ".*"))
+		p.wantWatch(1, full("a"))
+		rights.failure.Store(cnx.Refuse(pulsarproto.ServerError_ServiceNotReady, "permissions are not available"))
+		n.set(topicOf("b"), nil, full("a"), full("b"))
+		rights.failure.Store(nil)
+		time.Sleep(2 * relistPause)
+		p.wantUpdate(1, []string{full("b")}, nil, full("a"), full("b"))
+		rights.failure.Store(cnx.Refuse(pulsarproto.ServerError_AuthorizationError, "not authorized"))
+		n.set(topicOf("c"), nil, full("a"), full("b"), full("c"))
+		if n.feed.count() != 0 {
+			t.Error("a watcher without the right goes on")
 		}
 	})
 }
