@@ -42,9 +42,6 @@ func New(options Options) *Topics {
 }
 
 func (ts *Topics) check(ctx context.Context, name topicname.Name) error {
-	if err := ts.serves(name); err != nil {
-		return err
-	}
 	if ts.options.Exists == nil {
 		return nil
 	}
@@ -80,10 +77,14 @@ func (ts *Topics) Recheck() {
 	}
 }
 
-// use runs f with the topic, which is made if it does not exist, and goes again if nobody uses it after f.
+// use runs f with the topic, which is made if it does not exist, and goes again if nobody uses it after f. A topic that another
+// instance is to serve is refused under the lock, so that Recheck finds who came before it had to be.
 func (ts *Topics) use(name topicname.Name, f func(*topic) error) error {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	if err := ts.serves(name); err != nil {
+		return err
+	}
 	key := name.String()
 	t := ts.topics[key]
 	if t == nil {

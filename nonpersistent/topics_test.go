@@ -269,3 +269,34 @@ func TestComingAndGoing(t *testing.T) {
 		t.Errorf("%v exist although nobody uses them", left)
 	}
 }
+
+// Who attaches while the place of the topic changes is refused: nobody would disconnect him later.
+func TestPlaceThatChangesMeanwhile(t *testing.T) {
+	elsewhere := errors.New("served elsewhere")
+	var ts *Topics
+	here := true
+	ts = New(Options{
+		Serves: func(topicname.Name) error {
+			if here {
+				return nil
+			}
+			return elsewhere
+		},
+		Exists: func(context.Context, string) (bool, error) {
+			here = false
+			ts.Recheck()
+			return true, nil
+		},
+	})
+	if _, _, err := ts.Produce(t.Context(), orders, &pulsarproto.CommandProducer{}, &client{}); !errors.Is(err, elsewhere) {
+		t.Errorf("produce: %v", err)
+	}
+	here = true
+	name := "s"
+	if _, err := ts.Subscribe(t.Context(), orders, &pulsarproto.CommandSubscribe{Subscription: &name}, &client{}); !errors.Is(err, elsewhere) {
+		t.Errorf("subscribe: %v", err)
+	}
+	if ts.Exists(orders) {
+		t.Error("the topic is here")
+	}
+}
