@@ -42,7 +42,8 @@ const (
 )
 
 // outbox holds the frames that wait to be written and counts the requests that wait for an answer. Its methods do not
-// block, except admit, accept and acceptSend (for the reader), waitForRoom, waitUntilAnswered and take (for the writer).
+// block, except admit, accept and acceptSend (for the reader), waitForRoom, waitForReceipts, waitUntilAnswered and take (for the
+// writer).
 type outbox struct {
 	options    *Options
 	publishing *publishBuffer
@@ -126,6 +127,15 @@ func (o *outbox) queueReceipt(p *producer, encode func([]byte) []byte) int {
 	size := p.unanswered.pop()
 	o.sendsDone(1, size)
 	return size
+}
+
+// waitForReceipts returns when every send of p is answered, or will not be.
+func (o *outbox) waitForReceipts(p *producer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for p.unanswered.len() > 0 && o.state == outboxOpen {
+		o.wait()
+	}
 }
 
 // detachProducer ends p: its answers that are still to come are dropped.

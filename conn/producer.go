@@ -172,9 +172,10 @@ func producerSuccess(requestID uint64, info ProducerInfo) func([]byte) []byte {
 	}
 }
 
-// closeProducer detaches a producer for its client and answers when it is detached. An unknown one is detached already.
+// closeProducer detaches a producer for its client, when what it has sent is answered, and answers when it is detached. An unknown
+// one is detached already.
 //
-// Source: PulsarApi.proto CommandCloseProducer; ServerCnx.handleCloseProducer.
+// Source: PulsarApi.proto CommandCloseProducer; ServerCnx.handleCloseProducer; Producer.close, pendingPublishAcks.
 func (r request) closeProducer(cmd *pulsarproto.CommandCloseProducer) {
 	r.mu.Lock()
 	p := r.producers[cmd.GetProducerId()]
@@ -186,6 +187,7 @@ func (r request) closeProducer(cmd *pulsarproto.CommandCloseProducer) {
 	}
 	r.requests.Go(func() {
 		if first {
+			r.out.waitForReceipts(p)
 			r.detachProducer(p)
 		}
 		r.succeed(cmd.GetRequestId())
@@ -247,6 +249,8 @@ func (p *producer) disconnect() Producer {
 		s.out.detachProducer(p)
 		s.out.queue(func(b []byte) []byte { return pulsarproto.AppendCloseProducer(b, p.id) })
 		return p.topic
+	case detaching: // perhaps when its sends are answered, which they are not any more
+		s.out.detachProducer(p)
 	}
 	return nil
 }

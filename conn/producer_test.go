@@ -270,3 +270,54 @@ func TestSendError(t *testing.T) {
 		p.want(pulsarproto.BaseCommand_SEND_RECEIPT)
 	})
 }
+
+// CLOSE_PRODUCER is answered behind the receipts of what was sent before it: a client takes what has none by then for not stored.
+func TestCloseProducerWaitsForReceipts(t *testing.T) {
+	closing := func(t *testing.T) (*bench, *peer, *fakeProducer) {
+		b := newBench(t, Options{KeepAlive: -1})
+		b.topics.send = func(*fakeProducer, Send) {}
+		p := b.producingPeer(t)
+		for i := range 2 {
+			p.sendPayload(sendCommand(1, uint64(i)), payloadOf(t, "x"))
+		}
+		p.send(closeProducerCommand(2, 1))
+		p.wantNothing()
+		producer := b.topics.producer(0)
+		if producer.closed() != 0 {
+			t.Error("closed before its sends are answered")
+		}
+		return b, p, producer
+	}
+	t.Run("that come", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, p, producer := closing(t)
+			producer.client.Receipt(0, 0, 5, 0)
+			p.want(pulsarproto.BaseCommand_SEND_RECEIPT)
+			p.wantNothing()
+			producer.client.Receipt(1, 1, 5, 1)
+			p.want(pulsarproto.BaseCommand_SEND_RECEIPT)
+			p.want(pulsarproto.BaseCommand_SUCCESS)
+			if producer.closed() != 1 {
+				t.Errorf("closed %d times", producer.closed())
+			}
+		})
+	})
+	t.Run("until the topic disconnects it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, p, producer := closing(t)
+			producer.client.Disconnect()
+			p.want(pulsarproto.BaseCommand_SUCCESS)
+			p.alive()
+		})
+	})
+	t.Run("until the connection ends", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b, p, producer := closing(t)
+			p.network.Close()
+			synctest.Wait()
+			if producer.closed() != 1 || b.connections() != 0 {
+				t.Errorf("closed %d times, %d connections are left", producer.closed(), b.connections())
+			}
+		})
+	})
+}

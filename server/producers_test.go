@@ -3,10 +3,13 @@ package server
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
 // TestProducersOfTheOfficialClient: exclusive producers wait for each other, and what is sent again under the same name is stored
@@ -74,6 +77,36 @@ func TestProducersOfTheOfficialClient(t *testing.T) {
 		}
 		if got := msg.Payload()[0]; got != want {
 			t.Fatalf("received %d, want %d", got, want)
+		}
+	}
+}
+
+// The receipts of what a producer has sent come before the answer to its CLOSE_PRODUCER: clients tell applications that everything
+// else was not sent, and nobody would send it again knowing that it is stored.
+func TestReceiptsComeBeforeTheProducerIsClosed(t *testing.T) {
+	const sends = 100
+	s := start(t, load(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	client := dial(ctx, t, s)
+	for _, topic := range []string{"persistent://public/default/t", "non-persistent://public/default/t"} {
+		p, err := client.Produce(ctx, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answered atomic.Int32
+		for range sends {
+			p.Start("m", nil, func(_ *pulsarproto.MessageIdData, err error) {
+				if err == nil {
+					answered.Add(1)
+				}
+			})
+		}
+		if err := p.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := answered.Load(); got != sends {
+			t.Errorf("%s: %d of %d sends have receipts", topic, got, sends)
 		}
 	}
 }
