@@ -75,8 +75,8 @@ func (ts *Topics) join(name topicname.Name, cmd *pulsarproto.CommandSubscribe, c
 			if most.Subscriptions > 0 && len(t.subscriptions) >= most.Subscriptions {
 				return fmt.Errorf("%w: the topic has its maximum of %d subscriptions", txn.ErrNotAllowed, most.Subscriptions)
 			}
-			s = &subscription{topic: t, name: cmd.GetSubscription(), kind: kind, keys: selector(cmd)}
-		case s.kind != kind:
+			s = &subscription{topic: t, name: cmd.GetSubscription(), kind: kind, keys: selector(cmd), policy: cmd.GetKeySharedMeta()}
+		case s.kind != kind || s.keys != nil && !s.agrees(cmd.GetKeySharedMeta()):
 			return errOtherType
 		case kind == pulsarproto.CommandSubscribe_Exclusive && s.active == probed:
 			return errConsumerBusy

@@ -17,9 +17,18 @@ type subscription struct {
 	kind      pulsarproto.CommandSubscribe_SubType
 	consumers []*consumer // in order of priority level
 	turn      int
-	keys      stickykey.Selector // of Key_Shared, otherwise nil
+	keys      stickykey.Selector         // of Key_Shared, otherwise nil
+	policy    *pulsarproto.KeySharedMeta // of Key_Shared, what its first consumer asked for
 	members   stickykey.Member
 	active    *consumer // of Exclusive and Failover
+}
+
+// agrees reports whether a consumer wants keys to go the way that they go to those before it.
+//
+// Source: AbstractSubscription.checkForConsumerCompatibilityErrorWithDispatcher.
+func (s *subscription) agrees(meta *pulsarproto.KeySharedMeta) bool {
+	return s.policy.GetKeySharedMode() == meta.GetKeySharedMode() &&
+		s.policy.GetAllowOutOfOrderDelivery() == meta.GetAllowOutOfOrderDelivery()
 }
 
 // deliver gives msg to one consumer, or to none if whoever should have it has no permits: then it is lost for the subscription.

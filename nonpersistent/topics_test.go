@@ -300,3 +300,28 @@ func TestPlaceThatChangesMeanwhile(t *testing.T) {
 		t.Error("the topic is here")
 	}
 }
+
+// Consumers of a Key_Shared subscription share keys in one way: one that wants it otherwise is refused.
+func TestKeySharedPolicies(t *testing.T) {
+	ts := New(Options{})
+	kind, name := pulsarproto.CommandSubscribe_Key_Shared, "s"
+	join := func(meta *pulsarproto.KeySharedMeta) error {
+		_, err := ts.Subscribe(t.Context(), orders, &pulsarproto.CommandSubscribe{Subscription: &name, SubType: &kind, KeySharedMeta: meta}, &client{})
+		return err
+	}
+	autoSplit := &pulsarproto.KeySharedMeta{KeySharedMode: pulsarproto.KeySharedMode_AUTO_SPLIT.Enum()}
+	if err := join(autoSplit); err != nil {
+		t.Fatal(err)
+	}
+	if err := join(nil); err != nil {
+		t.Errorf("the default is AUTO_SPLIT: %v", err)
+	}
+	for _, other := range []*pulsarproto.KeySharedMeta{
+		{KeySharedMode: pulsarproto.KeySharedMode_STICKY.Enum(), HashRanges: []*pulsarproto.IntRange{{Start: new(int32(0)), End: new(int32(100))}}},
+		{KeySharedMode: pulsarproto.KeySharedMode_AUTO_SPLIT.Enum(), AllowOutOfOrderDelivery: new(true)},
+	} {
+		if err := join(other); !errors.Is(err, errOtherType) {
+			t.Errorf("%v: %v", other, err)
+		}
+	}
+}
