@@ -20,11 +20,12 @@ type Compaction struct {
 	options Options
 	codec   codec
 	newest  map[string]place
-	// unfinished are chunked messages of which the last chunk has not come.
-	unfinished map[string]struct{}
+	// noted and kept are the chunked messages, by uuid, of which a pass has not come to the last chunk.
+	noted, kept map[string]place
 }
 
-// place is where a message is: in an entry, or in the chunks with a uuid.
+// place is where a message is: in an entry, or in the chunks with a uuid of which the first is there. A producer that starts anew
+// may use a uuid again, for another message.
 type place struct {
 	at    ledger.Position
 	index int
@@ -33,7 +34,7 @@ type place struct {
 
 // New returns a run that has noted nothing.
 func New(options Options) *Compaction {
-	return &Compaction{options: options, newest: map[string]place{}, unfinished: map[string]struct{}{}}
+	return &Compaction{options: options, newest: map[string]place{}, noted: map[string]place{}, kept: map[string]place{}}
 }
 
 // Close gives back what the run holds besides memory.
@@ -49,7 +50,7 @@ func (c *Compaction) Note(e *ledger.Entry, gone ledger.Bits) {
 		return
 	}
 	if opened.chunk() {
-		c.noteChunk(&opened)
+		c.noteChunk(e.Position, &opened)
 		return
 	}
 	for i := range opened.messages {
@@ -68,14 +69,25 @@ func (c *Compaction) note(m *message, at place) {
 }
 
 // noteChunk counts a chunked message when its last chunk is there.
-func (c *Compaction) noteChunk(opened *content) {
-	uuid := opened.metadata.GetUuid()
-	if opened.metadata.GetChunkId() < opened.metadata.GetNumChunksFromMsg()-1 {
-		c.unfinished[uuid] = struct{}{}
-		return
+func (c *Compaction) noteChunk(at ledger.Position, opened *content) {
+	if of, last, found := chunkOf(c.noted, at, opened); found && last {
+		c.note(&opened.messages[0], of)
 	}
-	delete(c.unfinished, uuid)
-	c.note(&opened.messages[0], place{uuid: uuid})
+}
+
+// chunkOf returns the message that a chunk belongs to, and whether it is its last chunk. It is not found without its first one, and
+// behind its last one: what a producer sends again there belongs to nothing.
+func chunkOf(unfinished map[string]place, at ledger.Position, opened *content) (of place, last, found bool) {
+	uuid := opened.metadata.GetUuid()
+	if opened.metadata.GetChunkId() == 0 {
+		unfinished[uuid] = place{at: at, uuid: uuid}
+	}
+	of, found = unfinished[uuid]
+	last = opened.metadata.GetChunkId() >= opened.metadata.GetNumChunksFromMsg()-1
+	if last {
+		delete(unfinished, uuid)
+	}
+	return of, last, found
 }
 
 // Kept is an entry that stays.
@@ -99,7 +111,7 @@ func (c *Compaction) Keep(e *ledger.Entry, gone ledger.Bits) (Kept, bool, error)
 	case opened.opaque:
 		return kept, true, nil
 	case opened.chunk():
-		return kept, c.keepsChunk(&opened), nil
+		return kept, c.keepsChunk(e.Position, &opened), nil
 	case opened.metadata.NumMessagesInBatch == nil:
 		return kept, c.keeps(&opened.messages[0], place{at: e.Position}), nil
 	}
@@ -144,12 +156,12 @@ func (c *Compaction) keeps(m *message, at place) bool {
 	return live && newest == at
 }
 
-func (c *Compaction) keepsChunk(opened *content) bool {
-	m, uuid := &opened.messages[0], opened.metadata.GetUuid()
-	if _, unfinished := c.unfinished[uuid]; unfinished {
+func (c *Compaction) keepsChunk(at ledger.Position, opened *content) bool {
+	of, _, found := chunkOf(c.kept, at, opened)
+	if unfinished, is := c.noted[of.uuid]; found && is && unfinished == of {
 		return true
 	}
-	return c.keeps(m, place{uuid: uuid})
+	return c.keeps(&opened.messages[0], of)
 }
 
 // rewrite returns the payload of a batch with placeholders for what is gone.

@@ -164,6 +164,18 @@ func TestCompaction(t *testing.T) {
 		{"broken batch", Options{}, []ledger.Entry{broken, plain(t, 2, single{"a", "3"})}, "1[opaque] 2[a] "},
 		{"chunks stay together", Options{}, []ledger.Entry{chunk(1, "a", "u", 0, 2), plain(t, 2, single{"b", "1"}), chunk(3, "a", "u", 1, 2)}, "1[a] 2[b] 3[a] "},
 		{"chunks go together", Options{}, []ledger.Entry{chunk(1, "a", "u", 0, 2), chunk(2, "a", "u", 1, 2), plain(t, 3, single{"a", "1"})}, "3[a] "},
+		{"a uuid that a producer uses again is another message", Options{}, []ledger.Entry{
+			chunk(1, "a", "u", 0, 2), chunk(2, "a", "u", 1, 2), chunk(3, "a", "u", 0, 2), chunk(4, "a", "u", 1, 2),
+		}, "3[a] 4[a] "},
+		{"one with the same uuid that was never finished goes", Options{}, []ledger.Entry{
+			chunk(1, "a", "u", 0, 3), chunk(2, "a", "u", 1, 3), chunk(3, "a", "u", 0, 3), chunk(4, "a", "u", 1, 3), chunk(5, "a", "u", 2, 3),
+		}, "3[a] 4[a] 5[a] "},
+		{"chunks sent again take nothing away", Options{}, []ledger.Entry{
+			chunk(1, "a", "u", 0, 3), chunk(2, "a", "u", 1, 3), chunk(3, "a", "u", 1, 3), chunk(4, "a", "u", 2, 3), chunk(5, "a", "u", 2, 3),
+		}, "1[a] 2[a] 3[a] 4[a] "},
+		{"a message without its first chunk is none", Options{}, []ledger.Entry{
+			plain(t, 1, single{"a", "1"}), chunk(2, "a", "u", 1, 3), chunk(3, "a", "u", 2, 3),
+		}, "1[a] "},
 		{"an unfinished message takes nothing away, and stays", Options{}, []ledger.Entry{plain(t, 1, single{"a", "1"}), chunk(2, "a", "u", 0, 2)}, "1[a] 2[a] "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,7 +7,7 @@
 // A batch is kept as one entry with its position, as long as one of its messages stays; those that go leave a placeholder
 // (compacted_out), so that batch indexes do not move, unless that makes a large payload larger. What cannot be looked into, an
 // encrypted batch or one that does not decode, is kept whole. Chunks of one message stay or go together, and stay while their last
-// one has not come.
+// one has not come. A message is told by its uuid and its first chunk; chunks without a first one are no message.
 //
 // Source: PhasedStrategicCompactor and TwoPhaseCompactor, RawBatchConverter.
 //
