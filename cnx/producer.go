@@ -52,8 +52,8 @@ type ProducerClient interface {
 	// Disconnect sends CLOSE_PRODUCER: the client looks up again and reconnects. The topic has detached the producer or
 	// does so itself; the connection forgets it, drops answers that come later and ignores the client's sends under way.
 	Disconnect()
-	// Alive probes the connection; false if the peer does not answer within the liveness timeout. It may block and is
-	// called from a goroutine of its own.
+	// Alive probes the connection; false if the peer does not answer within the liveness timeout, which ends the connection. True
+	// if ctx ends first. It may block and is called from a goroutine of its own.
 	Alive(ctx context.Context) bool
 	// CnxID is unique per connection.
 	CnxID() uint64

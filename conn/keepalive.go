@@ -105,7 +105,8 @@ func (k *keepAlive) nextFrame() <-chan struct{} {
 }
 
 // alive probes the peer with a PING: true as soon as any frame comes, false if none does within the liveness timeout or
-// the connection has ended. A connection that this end does not read at the moment counts as alive. One that is not alive is
+// the connection has ended. A connection that this end does not read at the moment counts as alive, and so does one that ctx gives
+// no time to answer. One that is not alive is
 // closed: whoever asks takes away what it has attached, and a peer that comes back must attach again.
 func (s *session) alive(ctx context.Context) bool {
 	if s.ctx.Err() != nil {
@@ -128,7 +129,8 @@ func (s *session) alive(ctx context.Context) bool {
 		s.close(ClosedSilent)
 		return false
 	case <-s.ctx.Done():
-	case <-ctx.Done():
+		return false
+	case <-ctx.Done(): // whoever asks has given up and knows nothing against it
+		return true
 	}
-	return false
 }

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,6 +152,19 @@ func TestFC33Liveness(t *testing.T) {
 			if b.topics.consumer(0).client.Alive(t.Context()) {
 				t.Error("a connection that has ended counts as live")
 			}
+		})
+	})
+	t.Run("nobody waits for the answer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Options{})
+			p := b.producingPeer(t)
+			ctx, giveUp := context.WithTimeout(t.Context(), time.Second)
+			defer giveUp()
+			if !b.topics.producer(0).client.Alive(ctx) {
+				t.Error("a connection counts as dead that had no time to answer")
+			}
+			p.answerPing()
+			p.alive()
 		})
 	})
 	t.Run("off", func(t *testing.T) {

@@ -6,6 +6,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/apache/pulsar-client-go/pulsar/log"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/faultnet"
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
 
 // A client that was unreachable while another took over the name of its producer, or its Exclusive subscription, comes again: its
@@ -58,4 +60,42 @@ func TestClientComesAgainAfterItWasTakenForDead(t *testing.T) {
 			receiveOne(ctx, t, producer, consumer)
 		})
 	}
+}
+
+// A client that gives up while the one in its way is asked whether it is alive takes nothing away from it.
+func TestWhoGivesUpTakesNothingAway(t *testing.T) {
+	s := start(t, load(t))
+	link := faultnet.New(t, strings.TrimPrefix(s.ServiceURL(), "pulsar://"))
+	slow, err := pulsar.NewClient(pulsar.ClientOptions{URL: "pulsar://" + link.Addr(), Logger: log.NewLoggerWithSlog(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	const topic = "non-persistent://public/default/t"
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	producer, err := slow.CreateProducer(pulsar.ProducerOptions{Topic: topic, Name: "p", DisableBatching: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := slow.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiveOne(ctx, t, producer, consumer)
+	link.Set(faultnet.Condition{HoldRequests: true, HoldAnswers: true})
+	other := dial(ctx, t, s)
+	brief, giveUp := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer giveUp()
+	kind, name := pulsarproto.CommandSubscribe_Exclusive, "s"
+	subscribe := &pulsarproto.CommandSubscribe{Topic: new(topic), Subscription: &name, SubType: &kind}
+	if _, err := other.SubscribeAs(brief, subscribe); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a second Exclusive consumer: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	link.Heal()
+	receiveOne(ctx, t, producer, consumer)
 }
