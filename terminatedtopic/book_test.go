@@ -134,7 +134,7 @@ type peer struct {
 	table        map[string]string
 	values       []Value
 	ids          []uint64
-	active       bool
+	active, dead bool
 	disconnected chan struct{}
 	once         sync.Once
 }
@@ -181,7 +181,7 @@ func (p *peer) Message(d cnx.Delivery) {
 
 func (p *peer) Full() bool                   { return false }
 func (p *peer) Disconnect()                  { p.once.Do(func() { close(p.disconnected) }) }
-func (p *peer) Alive(context.Context) bool   { return true }
+func (p *peer) Alive(context.Context) bool   { return !p.dead }
 func (p *peer) ReachedEndOfTopic()           {}
 func (p *peer) Peer() cnx.Peer               { return cnx.Peer{} }
 func (p *peer) ActiveConsumerChange(is bool) { p.mu.Lock(); p.active = is; p.mu.Unlock() }

@@ -147,3 +147,27 @@ func TestSeekWhileAMessageIsMade(t *testing.T) {
 	want := []uint64{places[0], places[0], places[1]}
 	await(t, fmt.Sprint(want), func() bool { p.mu.Lock(); defer p.mu.Unlock(); return slices.Equal(p.ids, want) })
 }
+
+// TestDeadConsumerInTheWay: an Exclusive consumer whose connection is dead does not keep the next one out.
+func TestDeadConsumerInTheWay(t *testing.T) {
+	for name, cmd := range map[string]*pulsarproto.CommandSubscribe{
+		"durable": durable(pulsarproto.CommandSubscribe_Exclusive, pulsarproto.CommandSubscribe_Earliest), "reader": reader(0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTopics(1 << 20)
+			defer b.topics.Close()
+			place := b.end(key("", "a"))
+			p, q := newPeer(t), newPeer(t)
+			first := b.subscribe(t, cmd, p)
+			defer first.Close()
+			if _, err := b.topics.Subscribe(t.Context(), topicName, cnx.Caller{}, cmd, q); !errors.Is(err, errConsumerBusy) {
+				t.Fatalf("beside one that is alive: %v", err)
+			}
+			p.dead = true
+			second := b.subscribe(t, cmd, q)
+			defer second.Close()
+			second.Flow(1)
+			await(t, "the message", func() bool { return q.last() == place })
+		})
+	}
+}

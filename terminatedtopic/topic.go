@@ -2,6 +2,7 @@ package terminatedtopic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -218,13 +219,28 @@ func (t *topic) message(ctx context.Context, r *reading, n *name, place uint64, 
 	return made, nil
 }
 
-// subscribe attaches a consumer.
+// inTheWay returns the Exclusive consumer that keeps out another one; nil: there is none.
+func (t *topic) inTheWay(cmd *pulsarproto.CommandSubscribe) *consumer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.subscriptions[cmd.GetSubscription()]
+	if s == nil || len(s.consumers) == 0 || s.kind != pulsarproto.CommandSubscribe_Exclusive || cmd.GetSubType() != s.kind {
+		return nil
+	}
+	return s.consumers[0]
+}
+
+// subscribe attaches a consumer. An Exclusive one whose connection is dead makes room for it.
 func (t *topic) subscribe(ctx context.Context, cmd *pulsarproto.CommandSubscribe, client cnx.ConsumerClient) (cnx.Consumer, error) {
 	r, err := t.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c, err := t.attach(r, cmd, client)
+	if old := t.inTheWay(cmd); errors.Is(err, errConsumerBusy) && old != nil && !old.client.Alive(ctx) {
+		old.Close()
+		c, err = t.attach(r, cmd, client)
+	}
 	if err != nil {
 		t.leave(r)
 		return nil, err
