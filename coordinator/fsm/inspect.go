@@ -14,7 +14,7 @@ func (m *Machine) describe(now int64, c *Describe) {
 		m.effect(Effect{Kind: Reply, To: c.To, ID: id, Descriptions: []Description{t.describe(m.opts.TC)}})
 		return
 	}
-	o, key, kept := m.outcomes.Get(c.Least, now)
+	o, key, kept := m.outcome(c.Least, now)
 	if !kept {
 		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
 		return
