@@ -21,6 +21,9 @@ func (x *Index) forget(b *Bucket, place uint64) {
 	b.forgottenAt = len(x.forgotten)
 }
 
+// Forgetting reports whether TakeForgotten has something to tell.
+func (x *Index) Forgetting() bool { return len(x.forgotten) > 0 }
+
 // TakeForgotten tells what has been forgotten since the last call, one entry for each bucket. It must be durable before an
 // answer that rests on it, and is given back to a later load by LoadForgotten.
 func (x *Index) TakeForgotten(tell func(Forgotten)) {

@@ -16,7 +16,7 @@ func (m *Machine) addParticipants(now int64, c *AddParticipants) {
 		return
 	}
 	if !mayAct(c.Caller, t.bucket.Key().Owner) {
-		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		m.refuseUnknown(c.To, id)
 		return
 	}
 	if t.status != txn.Open {
@@ -106,7 +106,7 @@ func (m *Machine) refuseEnded(now int64, to any, caller Caller, least uint64) {
 	id := m.id(least)
 	o, key, kept := m.outcome(least, now)
 	if !kept || !mayAct(caller, key.Owner) {
-		m.refuse(to, id, &txn.NotFoundError{ID: id})
+		m.refuseUnknown(to, id)
 		return
 	}
 	m.reply(to, id, &txn.StatusError{ID: id, Want: txn.Open, Got: o.Status})

@@ -18,7 +18,7 @@ func (m *Machine) endTxn(now int64, c *EndTxn) {
 		return
 	}
 	if !mayAct(c.Caller, t.bucket.Key().Owner) {
-		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		m.refuseUnknown(c.To, id)
 		return
 	}
 	action, isDecided := t.status.Decided()
@@ -62,7 +62,7 @@ func (m *Machine) tellOutcome(now int64, c *EndTxn) {
 	id := m.id(c.Least)
 	o, key, kept := m.outcome(c.Least, now)
 	if !kept || !mayAct(c.Caller, key.Owner) {
-		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		m.refuseUnknown(c.To, id)
 		return
 	}
 	if o.Status != c.Action.Decided() {
@@ -197,6 +197,9 @@ func (m *Machine) terminate(now int64, t *transaction, action txn.Action, settle
 
 // setSpace takes note of how much room the store has and ends what waited for some.
 func (m *Machine) setSpace(now int64, level SpaceLevel) {
+	if m.space != SpaceRefuseEnd && !m.loading {
+		m.outcomes.TakeForgotten(m.forgetOutcomes) // answers of this batch may rest on it
+	}
 	m.space = level
 	if level == SpaceRefuseEnd || m.parked == 0 {
 		return

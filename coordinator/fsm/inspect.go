@@ -16,7 +16,7 @@ func (m *Machine) describe(now int64, c *Describe) {
 	}
 	o, key, kept := m.outcome(c.Least, now)
 	if !kept {
-		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		m.refuseUnknown(c.To, id)
 		return
 	}
 	m.effect(Effect{Kind: Reply, To: c.To, ID: id, Descriptions: []Description{{
@@ -90,7 +90,7 @@ func (m *Machine) resolveEnded(now int64, c *Resolve) {
 	id := m.id(c.Least)
 	o, _, kept := m.outcome(c.Least, now)
 	if !kept {
-		m.refuse(c.To, id, &txn.NotFoundError{ID: id})
+		m.refuseUnknown(c.To, id)
 		return
 	}
 	action, _ := o.Status.Decided()

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"container/heap"
+	"fmt"
 	"math"
 
 	"github.com/pulsar-tc/pulsar-tc/coordinator/cleaning"
@@ -209,6 +210,16 @@ func (m *Machine) id(least uint64) txn.ID { return txn.ID{Most: m.opts.TC, Least
 func (m *Machine) refuse(to any, id txn.ID, err error) {
 	m.ready.NeedsProof = true
 	m.reply(to, id, err)
+}
+
+// refuseUnknown answers that no transaction has an id that the caller may know of. What was forgotten must be durable before, which
+// it cannot become while the store takes nothing: until then nobody is told that anything is not known.
+func (m *Machine) refuseUnknown(to any, id txn.ID) {
+	if m.space == SpaceRefuseEnd && m.outcomes.Forgetting() {
+		m.refuse(to, id, fmt.Errorf("%w: the store is full, what became of the transaction is told when there is space", txn.ErrNotReady))
+		return
+	}
+	m.refuse(to, id, &txn.NotFoundError{ID: id})
 }
 
 // link puts a new transaction behind all others: ids only grow.

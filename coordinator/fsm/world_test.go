@@ -27,6 +27,7 @@ type world struct {
 	asked    map[int]request       // not answered yet
 	answered map[uint64]bool       // ids that a client knows
 	promised map[uint64]txn.Action // what anybody was told
+	unknown  map[uint64]bool       // ids that are not found any more, as somebody was told
 	calls    []fsm.Decision        // participants that have not been told yet
 	applied  map[uint64]map[txn.Participant]bool
 	mark     int64 // highest low water mark told
@@ -46,7 +47,7 @@ func newWorld(t *rapid.T, opts fsm.Options) *world {
 	w := &world{
 		opts: opts, store: newStore(), now: 1_000_000, mark: -1 << 62,
 		truth:    truth{opened: map[uint64]*life{}},
-		answered: map[uint64]bool{}, promised: map[uint64]txn.Action{}, applied: map[uint64]map[txn.Participant]bool{},
+		answered: map[uint64]bool{}, promised: map[uint64]txn.Action{}, unknown: map[uint64]bool{}, applied: map[uint64]map[txn.Participant]bool{},
 	}
 	w.restart(t)
 	return w
@@ -239,6 +240,9 @@ func (w *world) promise(t *rapid.T, least uint64, action txn.Action) {
 	if before, ever := w.promised[least]; ever && before != action {
 		t.Fatalf("%d was %s and is %s", least, before, action)
 	}
+	if w.unknown[least] {
+		t.Fatalf("%d was not found and is %s", least, action)
+	}
 	w.promised[least] = action
 }
 
@@ -253,6 +257,9 @@ func (w *world) reply(t *rapid.T, e *fsm.Effect, r request) {
 	case errors.As(e.Err, &notFound):
 		if l != nil && mayAct(r.caller, l.owner) && (l.ended == 0 || l.ended+w.opts.Preserver.MinTime > max(w.now, w.latest)) {
 			t.Fatalf("%d, %s, ended %d, is not found", r.least, l.status, l.ended)
+		}
+		if l != nil && mayAct(r.caller, l.owner) {
+			w.unknown[r.least] = true
 		}
 	case e.Err != nil:
 		w.refused(t, e.Err, r)
