@@ -248,10 +248,10 @@ func (h excessHeap) Less(i, j int) bool {
 	if ea, eb := max(a.excess(), 0), max(b.excess(), 0); ea != eb {
 		return ea > eb
 	}
-	if a.Len() != b.Len() {
+	if a.Len() != b.Len() || a.Len() == 0 {
 		return a.Len() > b.Len()
 	}
-	return a.number < b.number
+	return a.front().place < b.front().place
 }
 
 func (h excessHeap) Swap(i, j int) {

@@ -236,6 +236,21 @@ func TestCapTakesFromTheOneAboveItsCount(t *testing.T) {
 	}
 }
 
+// TestCapAmongEqualNames: of names with as many outcomes each, the one with the oldest loses it, and not the one whose transaction has
+// just ended.
+func TestCapAmongEqualNames(t *testing.T) {
+	const limit, all = 10, 30
+	f := newFixture(preserver.Options{Count: 100, Retention: 1 << 40, Max: limit})
+	for i := range int64(all) {
+		f.end(preserver.Key{Name: fmt.Sprint("client-", i)}, i)
+	}
+	for id := uint64(1); id <= all; id++ {
+		if _, _, held := f.Held(id); held != (id > all-limit) {
+			t.Errorf("outcome %d of %d held: %t, want the newest %d", id, all, held, limit)
+		}
+	}
+}
+
 // TestNamesPerOwner holds P-26 and P-27: names are counted per owner, by live transactions and outcomes.
 func TestNamesPerOwner(t *testing.T) {
 	f := newFixture(preserver.Options{Count: 5, UnnamedCount: 5, Retention: 100, Max: 100, NamesPerOwner: 2})
