@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/coordinator/fsm"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/memlog"
@@ -330,5 +331,45 @@ func TestSpaceBetweenTerms(t *testing.T) {
 		r.election.Expire(0)
 		time.Sleep(time.Second)
 		r.askEnd(id, txn.Commit).want("END in the next term", nil)
+	})
+}
+
+// slowLog takes its time for each etcd transaction that a batch needs for its open keys.
+type slowLog struct{ coordinator.Log }
+
+func (l slowLog) Append(ctx context.Context, batch txn.Batch) (txn.Appended, error) {
+	const perTransaction, took = 126, 25 * time.Millisecond
+	opens := 0
+	for i := range batch.Changes {
+		opens += len(batch.Changes[i].Opens)
+	}
+	time.Sleep(time.Duration(opens/perTransaction) * took)
+	return l.Log.Append(ctx, batch)
+}
+
+// A burst of ADDs with many participants each is written in batches that a slow store takes in time: one that takes too long ends the
+// term.
+func TestBurstOfParticipants(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.wrapLog = func(log coordinator.Log) coordinator.Log { return slowLog{log} }
+	}, func(t *testing.T, r *rig) {
+		names := make([]string, 1000)
+		for i := range names {
+			names[i] = fmt.Sprint("topic-", i)
+		}
+		first := r.open(time.Hour)
+		var all []*answer
+		for range 100 {
+			all = append(all, r.askNew(time.Hour))
+		}
+		synctest.Wait()
+		adds := []*answer{r.askAdd(first, names...)} // the others wait for its append
+		for _, a := range all {
+			adds = append(adds, r.askAdd(a.id, names...))
+		}
+		time.Sleep(time.Minute)
+		for _, a := range adds {
+			a.want("ADD", nil)
+		}
 	})
 }

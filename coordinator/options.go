@@ -20,7 +20,8 @@ type Options struct {
 	EndWait time.Duration
 	// ExpireInterval is the pause between passes that forget outcomes.
 	ExpireInterval time.Duration
-	// MaxBatch is how many commands one group commit takes at most.
+	// MaxBatch is how many commands one group commit takes at most. It takes no more, too, when so many changes or open keys are to be
+	// written.
 	MaxBatch int
 	// MaxDrives is how many participant calls of one coordinator are in flight at most.
 	MaxDrives int

@@ -70,6 +70,7 @@ type Machine struct {
 	orphans map[uint64]uint64 // least -> index of a record whose NEW is gone, until a later record stands for it
 
 	ready, spare Ready
+	pending      int // see Pending
 }
 
 // New returns an empty machine.
@@ -130,6 +131,7 @@ func (m *Machine) Take() *Ready {
 	}
 	m.ready, m.spare = m.spare, m.ready
 	m.ready.reset()
+	m.pending = 0
 	clear(m.fleeting)
 	return &m.spare
 }
@@ -150,8 +152,9 @@ func (r *Ready) reset() {
 	}
 }
 
-// Pending is the number of changes that wait for the next Take: the driver's measure of a full batch.
-func (m *Machine) Pending() int { return len(m.ready.Batch.Changes) }
+// Pending is the number of changes that wait for the next Take, one that opens keys counting as many: the driver's measure of a full
+// batch.
+func (m *Machine) Pending() int { return m.pending }
 
 // Appended tells the machine where the last Ready's batch went.
 func (m *Machine) Appended(a txn.Appended) {
@@ -195,6 +198,7 @@ func (m *Machine) LowWaterMark() uint64 {
 // append adds a change to the batch and applies its record.
 func (m *Machine) append(c txn.Change) *transaction {
 	m.ready.Batch.Changes = append(m.ready.Batch.Changes, c)
+	m.pending += max(1, len(c.Opens))
 	return m.apply(&c.Record, m.head)
 }
 
