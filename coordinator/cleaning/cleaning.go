@@ -20,9 +20,10 @@ type State interface {
 	Outcome(least uint64) (txn.Record, bool)
 }
 
-// Carry calls write with what of prefix must be written again before the entries below end are dropped. Each transaction is
-// carried once. write may change what state answers.
-func Carry(prefix []txn.LogEntry, end uint64, state State, write func(txn.Record)) {
+// Carry calls write with what of prefix must be written again before the entries below end are dropped, until write reports that it
+// is full. Each transaction is carried once. write may change what state answers. It returns the index below which nothing is left to
+// be carried.
+func Carry(prefix []txn.LogEntry, end uint64, state State, write func(txn.Record) (full bool)) uint64 {
 	carried := map[uint64]struct{}{}
 	for _, entry := range prefix {
 		for i := range entry.Records {
@@ -34,12 +35,16 @@ func Carry(prefix []txn.LogEntry, end uint64, state State, write func(txn.Record
 			if !ok && holdsOutcome(&entry.Records[i]) {
 				record, ok = state.Outcome(least)
 			}
-			if ok {
-				carried[least] = struct{}{}
-				write(record)
+			if !ok {
+				continue
+			}
+			carried[least] = struct{}{}
+			if write(record) {
+				return entry.Index
 			}
 		}
 	}
+	return end
 }
 
 func holdsOutcome(r *txn.Record) bool {

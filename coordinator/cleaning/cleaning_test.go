@@ -33,7 +33,10 @@ func entry(index uint64, records ...txn.Record) txn.LogEntry {
 
 func carry(prefix []txn.LogEntry, end uint64, state cleaning.State) []txn.Record {
 	var all []txn.Record
-	cleaning.Carry(prefix, end, state, func(r txn.Record) { all = append(all, r) })
+	cleaning.Carry(prefix, end, state, func(r txn.Record) bool {
+		all = append(all, r)
+		return false
+	})
 	return all
 }
 
@@ -74,6 +77,20 @@ func TestCarry(t *testing.T) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// What is left when the writer is full is carried later, and its entry stays.
+func TestCarryUntilFull(t *testing.T) {
+	prefix := []txn.LogEntry{
+		entry(1, record(txn.OpNew, 1, txn.Open)), entry(2, record(txn.OpNew, 2, txn.Open), record(txn.OpNew, 3, txn.Open)), entry(3),
+	}
+	for room, want := range map[int]uint64{1: 1, 2: 2, 3: 2, 4: 4} {
+		state := state{live: map[uint64]uint64{1: 1, 2: 2, 3: 2}}
+		left := room
+		if got := cleaning.Carry(prefix, 4, state, func(txn.Record) bool { left--; return left == 0 }); got != want {
+			t.Errorf("with room for %d nothing is left below %d, want %d", room, got, want)
+		}
 	}
 }
 

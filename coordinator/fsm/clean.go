@@ -5,17 +5,29 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
+// carryBytes is about how much of live transactions one batch carries, however many began in the prefix. Outcomes take no more than
+// the prefix did.
+const carryBytes = 4 << 20
+
 // clean drops the oldest entries of the log and writes again what of them is live.
 func (m *Machine) clean(now int64, c *Cleaned) {
 	m.cleaning = false
 	if len(c.Prefix) == 0 || m.space == SpaceRefuseEnd {
 		return
 	}
-	end := c.Prefix[len(c.Prefix)-1].Index + 1
-	cleaning.Carry(c.Prefix, end, &cleaner{m, now}, func(r txn.Record) { m.append(txn.Change{Record: r}) })
+	end, carried := c.Prefix[len(c.Prefix)-1].Index+1, int64(0)
+	end = cleaning.Carry(c.Prefix, end, &cleaner{m, now}, func(r txn.Record) (full bool) {
+		m.append(txn.Change{Record: r})
+		if r.Op == txn.OpSnapshot {
+			carried += m.live[r.Least].cost()
+		}
+		return carried >= carryBytes
+	})
 	m.ready.Batch.DropBefore = end
 	for i := range c.Prefix {
-		m.logCost -= int64(c.Prefix[i].Bytes) + cleaning.EntryOverhead
+		if c.Prefix[i].Index < end {
+			m.logCost -= int64(c.Prefix[i].Bytes) + cleaning.EntryOverhead
+		}
 	}
 }
 

@@ -129,3 +129,39 @@ func TestLogFollowsWhatIsLive(t *testing.T) {
 		})
 	}
 }
+
+// A prefix of the log may hold the beginning of many large transactions. They are carried over several group commits, each of which
+// can be written in time, and the prefix goes with the last.
+func TestCarryingIsBounded(t *testing.T) {
+	const transactions, each, limit = 200, 300, 8 << 20
+	names := make([]txn.Participant, each)
+	for i := range names {
+		names[i] = participant(fmt.Sprint(strings.Repeat("t", 200), i))
+	}
+	s := newServer(t, fsm.Options{TC: 1})
+	for range transactions {
+		s.m.Step(s.now, &fsm.NewTxn{TTLMillis: 1 << 40})
+	}
+	s.commit()
+	first := s.m.Issued() - transactions + 1
+	for i := range uint64(transactions) {
+		s.m.Step(s.now, &fsm.AddParticipants{Least: first + i, Participants: names})
+		s.commit()
+	}
+	begin, written := s.store.first, s.writes
+	for rounds := 0; s.store.first == begin; rounds++ {
+		if rounds == 100 {
+			t.Fatal("the prefix is never dropped")
+		}
+		s.m.Step(s.now, &fsm.Cleaned{Prefix: s.store.entries(1)})
+		s.commit()
+		if n := s.writes - written; n > limit {
+			t.Fatalf("one group commit of %d bytes, want %d at most", n, limit)
+		}
+		written = s.writes
+	}
+	m, _, err := s.store.load(s.opts, s.now, fsm.SpaceNormal)
+	if err != nil || m.Live() != transactions {
+		t.Fatalf("%d transactions after a load, %v, want %d", m.Live(), err, transactions)
+	}
+}
