@@ -44,7 +44,7 @@ func (c *Coordinator) tellChange(r *txn.Record) {
 	}
 	key := preserver.Key{Owner: r.Owner, Name: r.ClientName}
 	switch {
-	case r.Op == txn.OpUpdate && r.Status.Final():
+	case r.Op == txn.OpUpdate && r.Status.Final() && r.Place > 0:
 		changed(c.tc, OutcomeChange{Key: key, Place: r.Place, Millis: r.Time})
 	case r.Op == txn.OpForget && r.Change > 0:
 		changed(c.tc, OutcomeChange{Key: key, Place: r.Change, Millis: r.Time, Emptied: r.Place == r.Change})

@@ -140,7 +140,7 @@ func (x *Index) drop(b *Bucket) {
 // Put keeps o in b, which the caller holds, and evicts what count and cap no longer allow. now is o's end or later. It
 // returns false if b keeps nothing.
 func (x *Index) Put(b *Bucket, o Outcome, now int64) bool {
-	if !x.keeps(b) {
+	if !x.Keeps(b) {
 		return false
 	}
 	x.enter(b, pack(o))
@@ -154,7 +154,8 @@ func (x *Index) Put(b *Bucket, o Outcome, now int64) bool {
 	return true
 }
 
-func (x *Index) keeps(b *Bucket) bool { return x.opts.Enabled() && b.limit > 0 }
+// Keeps reports whether b keeps any outcome.
+func (x *Index) Keeps(b *Bucket) bool { return x.opts.Enabled() && b.limit > 0 }
 
 func (x *Index) enter(b *Bucket, s slot) {
 	x.byID[s.least] = uint64(b.number)<<rankBits | b.push(s)&rankMask

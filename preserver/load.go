@@ -9,18 +9,12 @@ import (
 // Load takes an outcome as read from the log, in any order and possibly more than once. After the last one call Loaded.
 // Nothing else may be called in between, except Hold and Release.
 func (x *Index) Load(key Key, o Outcome) {
-	if !x.opts.Enabled() {
-		return
-	}
 	b := x.bucket(key)
-	if !x.keeps(b) {
-		x.drop(b)
-		return
-	}
 	b.loaded = append(b.loaded, pack(o))
 }
 
-// Loaded ends a load: outcomes are put in order, and what count, time and cap no longer allow is forgotten (P-24).
+// Loaded ends a load: outcomes are put in order, and what count, time and cap no longer allow is forgotten (P-24), all of a bucket
+// that keeps nothing.
 func (x *Index) Loaded(now int64) {
 	for _, b := range x.numbered {
 		if b != nil {
@@ -48,7 +42,7 @@ func (x *Index) settle(b *Bucket, now int64) {
 	for len(all) > 0 && all[0].number() <= cut.Place {
 		all = all[1:]
 	}
-	for len(all) > 0 && (x.tooOld(&all[0], now) || len(all) > b.limit && x.unprotected(&all[0], now)) {
+	for len(all) > 0 && (!x.Keeps(b) || x.tooOld(&all[0], now) || len(all) > b.limit && x.unprotected(&all[0], now)) {
 		x.forget(b, all[0].number())
 		all = all[1:]
 	}

@@ -43,7 +43,7 @@ type Record struct {
 	StartTime     int64  // ms since the epoch at which NEW was accepted
 	TimeoutMillis uint64 // ttl, ms
 	Time          int64  // ms since the epoch
-	Place         uint64 // rank of an outcome among all of its coordinator, never reused; FORGET: the last that is forgotten
+	Place         uint64 // rank of an outcome among all of its coordinator, never reused, 0: not kept; FORGET: the last that is forgotten
 	// Change is the rank that a FORGET of a client name has itself among the outcomes; 0 without a name. It equals Place if
 	// nothing of the name is left.
 	Change       uint64

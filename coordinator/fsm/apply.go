@@ -114,7 +114,7 @@ func outcomeOf(r *txn.Record) preserver.Outcome {
 }
 
 func (m *Machine) keepOutcome(t *transaction, r *txn.Record) {
-	m.place, m.lastEnded = r.Place, r.Time
+	m.place, m.lastEnded = max(m.place, r.Place), r.Time
 	o := outcomeOf(r)
 	if !m.outcomes.Put(t.bucket, o, r.Time) {
 		m.fleeting[r.Least] = ended{o, t.bucket.Key()}
@@ -126,7 +126,9 @@ func (m *Machine) loadOutcome(r *txn.Record) {
 		return
 	}
 	m.place, m.lastEnded = max(m.place, r.Place), max(m.lastEnded, r.Time)
-	m.outcomes.Load(preserver.Key{Owner: r.Owner, Name: r.ClientName}, outcomeOf(r))
+	if r.Place > 0 {
+		m.outcomes.Load(preserver.Key{Owner: r.Owner, Name: r.ClientName}, outcomeOf(r))
+	}
 }
 
 // nextPlace returns a place behind all that were ever given. Places are reserved with the ids, so that they never fall back,

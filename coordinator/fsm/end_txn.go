@@ -182,10 +182,14 @@ func (m *Machine) terminate(now int64, t *transaction, action txn.Action, settle
 		t.parked = false
 		m.parked--
 	}
+	place := uint64(0)
+	if m.outcomes.Keeps(t.bucket) {
+		place = m.nextPlace()
+	}
 	m.append(txn.Change{Record: txn.Record{
 		Op: txn.OpUpdate, Least: t.least, Expected: t.status, Status: action.Decided(), TimedOut: t.timedOut,
 		Owner: key.Owner, ClientName: key.Name, StartTime: t.started, TimeoutMillis: t.ttl,
-		Time: max(now, m.lastEnded), Place: m.nextPlace(),
+		Time: max(now, m.lastEnded), Place: place,
 	}, Settlement: settlement, CloseAll: settlement != nil})
 	id := m.id(t.least)
 	m.effect(Effect{Kind: Ended, ID: id, Action: action, Millis: max(now-t.started, 0), TimedOut: t.timedOut})
