@@ -54,7 +54,11 @@ func (s *session) secure(ctx context.Context, ready *fsm.Ready) error {
 	}
 	s.machine.Appended(at)
 	for i := range ready.Batch.Changes {
-		s.c.tellChange(&ready.Batch.Changes[i].Record)
+		r := &ready.Batch.Changes[i].Record
+		s.c.tellChange(r)
+		if r.Op == txn.OpNew && s.c.opts.Events.Created != nil {
+			s.c.opts.Events.Created(s.c.tc)
+		}
 	}
 	if s.c.opts.Events.Appended != nil {
 		s.c.opts.Events.Appended(s.c.tc, len(ready.Batch.Changes), at.Bytes, s.c.now().Sub(began))

@@ -134,9 +134,6 @@ func (g *Group) NewTxn(ctx context.Context, tc uint64, owner txn.Owner, ttlMilli
 			done(txn.ID{Most: tc}, err)
 			return
 		}
-		if created := g.opts.Events.Created; created != nil {
-			created(tc)
-		}
 		done(e.ID, nil)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,6 +209,25 @@ func TestHandedBack(t *testing.T) {
 		if told := c.told(); !slices.Equal(told, []bool{true, false}) {
 			t.Errorf("the connection is told %v, want that the coordinator was handed over, and later that the term is lost (TC-24)", told)
 		}
+	})
+}
+
+// A transaction is counted where it is opened, and not where its NEW was relayed.
+func TestRelayedNewIsCountedOnce(t *testing.T) {
+	var counters []*atomic.Int32
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		c := first.connect(t)
+		first.askNewBy(c.ctx, time.Hour).want("NEW", nil)
+		first.election.Place(second.contender)
+		synctest.Wait()
+		first.askNewBy(c.ctx, time.Hour).want("NEW through the old leader", nil)
+		if a, b := counters[0].Load(), counters[1].Load(); a != 1 || b != 1 {
+			t.Errorf("the first counts %d, the second %d, want one each", a, b)
+		}
+	}, func(r *rig) {
+		created := &atomic.Int32{}
+		counters = append(counters, created)
+		r.opts.Events.Created = func(uint64) { created.Add(1) }
 	})
 }
 
