@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -170,6 +171,23 @@ func TestEndWait(t *testing.T) {
 		second.want("repeat", nil)
 		time.Sleep(time.Minute)
 		r.askEnd(id, txn.Commit).want("END of an outcome", nil)
+	})
+}
+
+// An END that is answered early may not have been looked at yet: the answer says nothing of a decision.
+func TestEndWaitWhileLoading(t *testing.T) {
+	inBubble(t, func(r *rig) { r.opts.EndWait = 5 * time.Second }, func(t *testing.T, r *rig) {
+		id := r.open(time.Hour, "a")
+		loaded := loading(r)
+		r.restart()
+		early := r.askEnd(id, txn.Commit)
+		time.Sleep(6 * time.Second)
+		early.want("END after the bound", txn.ErrNotReady)
+		if strings.Contains(early.err.Error(), "decision is made") {
+			t.Errorf("nothing is decided, the answer is: %v", early.err)
+		}
+		close(loaded)
+		r.askEnd(id, txn.Commit).want("repeat", nil)
 	})
 }
 

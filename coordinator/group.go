@@ -169,7 +169,7 @@ func (g *Group) bounded(done func(error)) answerFunc {
 	var answered atomic.Bool
 	timer := time.AfterFunc(g.opts.EndWait, func() {
 		if answered.CompareAndSwap(false, true) {
-			done(fmt.Errorf("%w: the decision is made and participants are still applying it, ask again", txn.ErrNotReady))
+			done(fmt.Errorf("%w: the end takes longer than transactionEndWaitMs allows to wait for, ask again", txn.ErrNotReady))
 		}
 	})
 	return func(_ *fsm.Effect, err error) {
