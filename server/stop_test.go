@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,5 +102,39 @@ func halfRequest(t *testing.T, s *Server) {
 	}
 	if line, err := bufio.NewReader(network).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("%q, %v, want 100 Continue", line, err)
+	}
+}
+
+// lateKV refuses and counts what it is asked when the store's client is closed.
+type lateKV struct {
+	clientv3.KV
+	client atomic.Pointer[clientv3.Client]
+	late   atomic.Int64
+}
+
+func (k *lateKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if client := k.client.Load(); client != nil && client.Ctx().Err() != nil {
+		k.late.Add(1)
+		return nil, errors.New("closed")
+	}
+	return k.KV.Get(ctx, key, options...)
+}
+
+// A store that closes is asked nothing more: etcd in this process would end it in a panic.
+func TestNothingAsksAClosedStore(t *testing.T) {
+	options := load(t)
+	kv := &lateKV{}
+	options.WrapKV = func(under clientv3.KV) clientv3.KV {
+		kv.KV = under
+		return kv
+	}
+	s, err := Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv.client.Store(s.store.Client())
+	stop(t, s)
+	if n := kv.late.Load(); n > 0 {
+		t.Errorf("asked %d times", n)
 	}
 }

@@ -94,7 +94,11 @@ func (s *Server) openStore(ctx, run context.Context) error {
 	if s.options.WrapKV != nil {
 		s.kv = s.options.WrapKV(s.kv)
 	}
-	s.onClose(func(context.Context) error { return store.Close() })
+	s.onClose(func(context.Context) error {
+		s.stop()
+		s.tasks.Wait() // an embedded store cannot bear to be asked while it closes
+		return store.Close()
+	})
 	s.tasks.Go(func() {
 		select {
 		case err := <-store.Failed():
