@@ -22,12 +22,36 @@ type faultyClient struct {
 	*clientv3.Client
 	mu     sync.Mutex
 	commit func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) // guarded by mu
+	waits  func()                                                                            // guarded by mu; called when a watch has begun
 }
 
 func (c *faultyClient) set(commit func(func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.commit = commit
+}
+
+func (c *faultyClient) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	watch := c.Client.Watch(ctx, key, opts...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits != nil {
+		c.waits()
+	}
+	return watch
+}
+
+// inVain has a contender try to win until it waits for the end of another one's term.
+func inVain(t *testing.T, client *faultyClient, contender *etcdleader.Leader) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	client.mu.Lock()
+	client.waits = cancel
+	client.mu.Unlock()
+	if term, err := contender.Win(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Fatalf("term %v, %v beside that of another contender", term, err)
+	}
 }
 
 func (c *faultyClient) Txn(ctx context.Context) clientv3.Txn {
@@ -68,12 +92,17 @@ func (t *faultyTxn) Commit() (*clientv3.TxnResponse, error) {
 func newFaulty(t testing.TB, options etcdleader.Options) (*faultyClient, *etcdleader.Leader) {
 	t.Helper()
 	client := &faultyClient{Client: etcdtest.Open(t, nil).Client()}
+	return client, faulty(t, client, options)
+}
+
+func faulty(t testing.TB, client *faultyClient, options etcdleader.Options) *etcdleader.Leader {
+	t.Helper()
 	leader, err := etcdleader.New(client, etcdtest.Space, options, zerolog.New(zerolog.NewTestWriter(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(leader.Close)
-	return client, leader
+	return leader
 }
 
 func win(t testing.TB, leader *etcdleader.Leader) *etcdleader.Term {
@@ -160,12 +189,8 @@ func TestForeignKey(t *testing.T) {
 	first := win(t, dead)
 	dead.Close()
 
-	waiting := contender(t, store, etcdleader.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if term, err := waiting.Win(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("term %v, %v beside a living lease", term, err)
-	}
+	client := &faultyClient{Client: store.Client()}
+	inVain(t, client, faulty(t, client, etcdleader.Options{}))
 	if !holds(t, store.Client(), first) {
 		t.Fatal("a foreign key was deleted")
 	}
@@ -228,11 +253,7 @@ func TestSeatTakenMeanwhile(t *testing.T) {
 		taken = win(t, quick)
 		return commit()
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if term, err := late.Win(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("term %v, %v beside that of another contender", term, err)
-	}
+	inVain(t, client, late)
 	if !holds(t, client.Client, taken) {
 		t.Error("the term of the first was ended")
 	}
