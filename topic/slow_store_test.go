@@ -19,13 +19,15 @@ func TestUnloadWithSlowStore(t *testing.T) {
 	c := w.subscribe("t", "s", earliest)
 	id := w.coord.begin()
 	p.send(inTxn(id, message(0, "first")))
-	release, applied := make(chan struct{}), make(chan struct{})
+	asked, release, applied := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		close(asked)
 		<-release
 		defer close(applied)
 		return commit()
 	})
 	p.Send(inTxn(id, message(1, "second")))
+	happens(t, asked)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if err := w.topics.Unload(ctx, parse(t, "t")); err != nil {
