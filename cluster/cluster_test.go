@@ -333,10 +333,11 @@ func (s *said) count(what string) int {
 // Two instances at one address are told to the operator, once, but not what a process left behind that was at it before.
 func TestSameAddress(t *testing.T) {
 	client := etcdtest.Open(t, nil).Client()
-	var later atomic.Int64
+	began := time.Now()
+	var later atomic.Int64 // than began
 	var log said
 	a := join(t, client, func(o *cluster.Options) {
-		o.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+		o.Now = func() time.Time { return began.Add(time.Duration(later.Load())) }
 		o.Log = zerolog.New(&log)
 	})
 	twin := join(t, client, nil)
