@@ -121,10 +121,11 @@ func etcdWithoutSpace(t *testing.T, met bool) {
 	client := f.dial()
 	producer := f.produce(client, topic("t1"))
 	f.send(producer, "plain", nil)
-	open, overdue := f.begin(client, longTTL, ""), f.begin(client, 3*time.Second, "")
+	const soon = 10 * time.Second // behind it etcd is to be full already
+	open, overdue := f.begin(client, longTTL, ""), f.begin(client, soon, "")
 	f.send(producer, "open", &open)
 	f.send(producer, "overdue", &overdue)
-	deadline := time.Now().Add(3 * time.Second)
+	deadline := time.Now().Add(soon)
 
 	fill(t, f.ctx, etcd)
 	if met {
