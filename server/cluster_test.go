@@ -144,7 +144,7 @@ func TestAllStopAtOnce(t *testing.T) {
 	evenly(t, count, servers...)
 	var stopping sync.WaitGroup
 	for _, s := range servers {
-		stopping.Go(func() { stop(t, s) })
+		stopping.Go(func() { stopWithin(t, s, handOverGrace) })
 	}
 	stopping.Wait()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -14,7 +13,7 @@ import (
 // O-6: an end of one participant that contradicts the transaction's decision, or comes before there is one, is refused.
 func TestEndOnPartitionFollowsTheCoordinator(t *testing.T) {
 	s := start(t, load(t))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	client := dialTC(ctx, t, s)
 	const topic = "persistent://public/default/checked"

@@ -69,7 +69,7 @@ func TestWellAfterGivingUp(t *testing.T) {
 	until(t, "the other leads both", func() bool { return len(led(other)) == 2 })
 	sick.Store(false)
 	until(t, "it is well", func() bool { return ill.health().Healthy })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := ill.ledHere(ctx, tc); err == nil {
 		t.Error("an administrator who asks about the coordinator is kept at the instance that does not lead it")

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	pulsaradmin "github.com/apache/pulsar-client-go/pulsaradmin/pkg/admin"
@@ -88,7 +87,7 @@ func TestAdminClientTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer producer.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	sent, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte("hello"), Properties: map[string]string{"Key=1": "ä"}})
 	if err != nil {
@@ -179,7 +178,7 @@ func getObject(t *testing.T, url string) (int, map[string]any) {
 // TC-27 and the calls that clients' suites make: metadata of live and ended transactions, abort by an operator.
 func TestAdminTransactions(t *testing.T) {
 	s := start(t, load(t))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	client := dialTC(ctx, t, s)
 	id, err := client.Begin(ctx, 0, 60_000, "")

@@ -24,7 +24,7 @@ func begin(t *testing.T, options Options, n int) txn.ID {
 		t.Fatal(err)
 	}
 	defer stop(t, s)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	client := dialTC(ctx, t, s)
 	var id txn.ID

@@ -45,7 +45,12 @@ func start(t *testing.T, options Options) *Server {
 
 func stop(t *testing.T, s *Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	stopWithin(t, s, handOverGrace+patience)
+}
+
+func stopWithin(t *testing.T, s *Server, limit time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		t.Error(err)
@@ -90,7 +95,7 @@ func TestHealthAndMetrics(t *testing.T) {
 // FC-11: with transactions off every transaction command gets a definite refusal on a connection that stays open.
 func TestTransactionsOff(t *testing.T) {
 	s := start(t, load(t, "transactionCoordinatorEnabled=false"))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	addr, err := wireclient.Address(s.ServiceURL())
 	if err != nil {
@@ -140,7 +145,7 @@ func TestRestartInOneProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		client := dialTC(ctx, t, s)
 		id, err := client.Begin(ctx, 0, 60_000, "")
 		if err != nil {

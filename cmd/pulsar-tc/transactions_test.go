@@ -34,7 +34,7 @@ func start(t *testing.T, set ...string) *server.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
@@ -63,7 +63,7 @@ func run(args ...string) (stdout string, code int, err error) {
 
 func open(t *testing.T, s *server.Server, participants ...string) txn.ID {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
 	if err != nil {
