@@ -22,6 +22,8 @@ func (r *Resources) FindNamespace(ctx context.Context, namespace string) (*Polic
 	if known := r.Namespace(namespace); known != nil || !r.options.Shared {
 		return known, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, r.options.StoreTimeout)
+	defer cancel()
 	tenant, local, name := splitNamespace(namespace)
 	if err := refresh(ctx, r, r.tenants, tenantName(tenant)); err != nil {
 		return nil, err

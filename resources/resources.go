@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // Options say where resources are stored.
@@ -27,7 +28,7 @@ type Options struct {
 	Shared bool
 	// Changed, if set, is called after a tenant or the policies of a namespace have changed. It must not block.
 	Changed func()
-	// StoreTimeout bounds one change with its repeats. Default 10 s.
+	// StoreTimeout bounds one change with its repeats, and what is read after Open. Default 10 s.
 	StoreTimeout time.Duration
 }
 
@@ -77,11 +78,13 @@ func Open(ctx context.Context, options Options) (*Resources, error) {
 // start loads a table and follows it.
 func start[V any](r *Resources, t *table[V]) func(ctx, run context.Context) error {
 	return func(ctx, run context.Context) error {
-		revision, err := t.load(ctx, r.options.KV)
+		revision, err := t.load(ctx, r.options.KV, func(corrupt *txn.CorruptError) error { return corrupt })
 		if err != nil {
 			return err
 		}
-		r.tasks.Go(func() { t.follow(run, r.options.KV, r.options.Watcher, revision, r.options.Log) })
+		r.tasks.Go(func() {
+			t.follow(run, r.options.KV, r.options.Watcher, revision, r.options.StoreTimeout, r.options.Log)
+		})
 		return nil
 	}
 }

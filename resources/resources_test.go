@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -214,18 +215,50 @@ func TestNamespaceMadeElsewhere(t *testing.T) {
 	}
 }
 
-// After a compaction that the watch did not survive everything is read again.
+// silentKV answers no read.
+type silentKV struct{ clientv3.KV }
+
+func (silentKV) Get(ctx context.Context, _ string, _ ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// A store that does not answer holds up nobody for longer than StoreTimeout, neither who asks nor what is read again.
+func TestSilentStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Resources{
+			options:    Options{KV: silentKV{}, Shared: true, StoreTimeout: 10 * time.Second},
+			tenants:    newTable("t/", parseTenant),
+			namespaces: newTable("n/", parsePolicies),
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		found, err := r.FindNamespace(ctx, "t/ns")
+		if found != nil || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != r.options.StoreTimeout {
+			t.Errorf("%v, %v after %s", found, err, time.Since(began))
+		}
+		began = time.Now()
+		if _, err := r.tenants.reload(ctx, silentKV{}, r.options.StoreTimeout, zerolog.Nop()); err == nil || time.Since(began) != r.options.StoreTimeout {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// After a compaction that the watch did not survive everything is read again, what can be: a value that cannot be read leaves the
+// others true.
 func TestWatchGap(t *testing.T) {
 	store := etcdtest.Open(t, nil)
 	r := open(t, store)
 	client := store.Client()
-	revision, err := r.tenants.load(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	revision := r.tenants.watched
 	var last int64
-	for _, tenant := range []string{"a", "b"} {
-		put, err := client.Put(t.Context(), etcdtest.Space.Tenant(tenant), "{}")
+	for _, tenant := range []string{"a", "bad", "b"} {
+		value := "{}"
+		if tenant == "bad" {
+			value = "{"
+		}
+		put, err := client.Put(t.Context(), etcdtest.Space.Tenant(tenant), value)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,11 +268,19 @@ func TestWatchGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := newTable(etcdtest.Space.TenantPrefix(), parseTenant)
+	before := &Tenant{}
+	late.saw("bad", before, revision)
+	late.saw("gone", &Tenant{}, revision)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var task sync.WaitGroup
-	task.Go(func() { late.follow(ctx, client, client, revision-1, zerolog.Nop()) })
-	eventually(t, "the gap was not read again", func() bool { return late.get("a") != nil && late.get("b") != nil })
+	task.Go(func() { late.follow(ctx, client, client, revision-1, time.Minute, zerolog.Nop()) })
+	eventually(t, "the gap was not read again", func() bool {
+		return late.get("a") != nil && late.get("b") != nil && late.get("gone") == nil
+	})
+	if late.get("bad") != before {
+		t.Error("the value before one that cannot be read is not in force")
+	}
 	cancel()
 	task.Wait()
 }

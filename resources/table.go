@@ -83,19 +83,27 @@ func (t *table[V]) saw(name string, value *V, revision int64) {
 	}
 }
 
-// load reads everything and returns the revision that it is of.
-func (t *table[V]) load(ctx context.Context, kv clientv3.KV) (revision int64, err error) {
+// load reads everything and returns the revision that it is of. unreadable is told of a value that cannot be parsed; unless it
+// returns an error, what is known of the key stays.
+func (t *table[V]) load(ctx context.Context, kv clientv3.KV, unreadable func(*txn.CorruptError) error) (revision int64, err error) {
 	got, err := kv.Get(ctx, t.prefix, clientv3.WithPrefix())
 	if err != nil {
 		return 0, err
 	}
 	fresh := make(map[string]entry[V], len(got.Kvs))
 	for _, pair := range got.Kvs {
+		name := strings.TrimPrefix(string(pair.Key), t.prefix)
 		value, err := t.parse(pair.Value)
-		if err != nil {
-			return 0, &txn.CorruptError{Key: string(pair.Key), Reason: err.Error()}
+		if err == nil {
+			fresh[name] = entry[V]{value, pair.ModRevision}
+			continue
 		}
-		fresh[strings.TrimPrefix(string(pair.Key), t.prefix)] = entry[V]{value, pair.ModRevision}
+		if err := unreadable(&txn.CorruptError{Key: string(pair.Key), Reason: err.Error()}); err != nil {
+			return 0, err
+		}
+		if known := t.get(name); known != nil {
+			fresh[name] = entry[V]{known, pair.ModRevision}
+		}
 	}
 	defer t.changed()
 	t.mu.Lock()
@@ -109,8 +117,8 @@ func (t *table[V]) load(ctx context.Context, kv clientv3.KV) (revision int64, er
 	return got.Header.Revision, nil
 }
 
-// follow keeps the table true until ctx ends. revision is that of the load before.
-func (t *table[V]) follow(ctx context.Context, kv clientv3.KV, watcher clientv3.Watcher, revision int64, log zerolog.Logger) {
+// follow keeps the table true until ctx ends. revision is that of the load before, timeout bounds one that comes after a gap.
+func (t *table[V]) follow(ctx context.Context, kv clientv3.KV, watcher clientv3.Watcher, revision int64, timeout time.Duration, log zerolog.Logger) {
 	for ; ctx.Err() == nil; pause(ctx) {
 		err := t.watch(ctx, watcher, revision, log)
 		if ctx.Err() != nil {
@@ -118,13 +126,23 @@ func (t *table[V]) follow(ctx context.Context, kv clientv3.KV, watcher clientv3.
 		}
 		log.Warn().Err(err).Str("prefix", t.prefix).Msg("the watch has a gap, reading everything again")
 		for {
-			if revision, err = t.load(ctx, kv); err == nil || ctx.Err() != nil {
+			if revision, err = t.reload(ctx, kv, timeout, log); err == nil || ctx.Err() != nil {
 				break
 			}
 			log.Error().Err(err).Str("prefix", t.prefix).Msg("could not read again, what is known stays in force")
 			pause(ctx)
 		}
 	}
+}
+
+// reload is load for a table that is in use.
+func (t *table[V]) reload(ctx context.Context, kv clientv3.KV, timeout time.Duration, log zerolog.Logger) (revision int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return t.load(ctx, kv, func(corrupt *txn.CorruptError) error {
+		log.Error().Err(corrupt).Msg("a value cannot be read, the one before stays in force")
+		return nil
+	})
 }
 
 // reloadPause is the time between attempts at reading everything again, and at watching.
