@@ -83,3 +83,36 @@ func TestSnapshotFitsARequest(t *testing.T) {
 		t.Errorf("the snapshot takes %d bytes, the limit is %d", size, limit)
 	}
 }
+
+// What one Tick does is bounded by participants, too: each of them is asked to abort. The rest is due at once.
+func TestDeadlinesOfManyParticipants(t *testing.T) {
+	const transactions, participants = 20, 500
+	m, _ := limited(t, fsm.Options{})
+	for range transactions {
+		m.Step(1000, &fsm.NewTxn{To: "new", TTLMillis: 1000})
+		least := effects(m.Take())[0].ID.Least
+		add := &fsm.AddParticipants{To: "add", Least: least}
+		for i := range participants {
+			add.Participants = append(add.Participants, txn.Participant{Topic: fmt.Sprint(i)})
+		}
+		m.Step(1000, add)
+		m.Take()
+	}
+	driven := 0
+	for ticks := 0; m.NextDeadline() <= 2000; ticks++ {
+		m.Step(2000, &fsm.Tick{})
+		now := 0
+		for _, e := range effects(m.Take()) {
+			if e.Kind == fsm.Drive {
+				now++
+			}
+		}
+		if now == 0 || now > 1024+participants {
+			t.Fatalf("tick %d drives %d participants", ticks, now)
+		}
+		driven += now
+	}
+	if driven != transactions*participants {
+		t.Errorf("%d participants are driven, want %d", driven, transactions*participants)
+	}
+}

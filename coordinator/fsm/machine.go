@@ -34,7 +34,8 @@ const (
 	minTTLMillis = 100
 	// idBlock is how many ids are reserved at a time.
 	idBlock = 1 << 16
-	// deadlinesPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients.
+	// deadlinesPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients. A deadline counts as
+	// many as it has participants.
 	deadlinesPerTick = 1024
 	expiriesPerTick  = 10_000
 	// bucketsPerList bounds what one ListNames looks at.

@@ -6,7 +6,8 @@ import "github.com/pulsar-tc/pulsar-tc/txn"
 // outcomes whose time has come.
 func (m *Machine) tick(now int64, c *Tick) {
 	if m.space != SpaceRefuseEnd {
-		for n := 0; n < deadlinesPerTick && len(m.due) > 0 && m.due[0].deadline() <= now; n++ {
+		for n := 0; n < deadlinesPerTick && len(m.due) > 0 && m.due[0].deadline() <= now; {
+			n += max(1, len(m.due[0].participants))
 			m.decide(now, m.due[0], txn.Abort, nil, true)
 		}
 	}
