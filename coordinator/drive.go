@@ -23,12 +23,12 @@ type drives struct {
 
 	calls *sync.WaitGroup // those in flight
 
-	mu        sync.Mutex // guards the following
-	inFlight  int
-	waiting   turns
-	timers    map[*drive]func()
-	withdrawn map[place]struct{}
-	closed    bool
+	mu       sync.Mutex // guards the following
+	inFlight int
+	waiting  turns
+	timers   map[*drive]func()
+	open     map[place]bool // whose drives are not over; true: withdrawn
+	closed   bool
 }
 
 // place is one participant of one transaction.
@@ -49,7 +49,7 @@ func newDrives(ctx context.Context, calls *sync.WaitGroup, participants Particip
 	return &drives{
 		ctx: ctx, calls: calls, participants: participants, opts: opts, report: report, failed: failed,
 		after:  func(d time.Duration, f func()) func() { t := time.AfterFunc(d, f); return func() { t.Stop() } },
-		timers: map[*drive]func(){}, withdrawn: map[place]struct{}{},
+		timers: map[*drive]func(){}, open: map[place]bool{},
 	}
 }
 
@@ -60,6 +60,7 @@ func (s *drives) start(d *drive) {
 		s.mu.Unlock()
 		return
 	}
+	s.open[d.place()] = false
 	if s.inFlight >= s.opts.MaxDrives {
 		s.waiting.push(d)
 		s.mu.Unlock()
@@ -75,15 +76,19 @@ func (s *drives) start(d *drive) {
 func (s *drives) withdraw(id txn.ID, p txn.Participant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.withdrawn[place{id, p}] = struct{}{}
+	if _, open := s.open[place{id, p}]; open {
+		s.open[place{id, p}] = true
+	}
 }
 
-// dropped reports whether d was withdrawn, once. The caller holds mu.
+// dropped reports whether d was withdrawn, once: it is over then. The caller holds mu.
 func (s *drives) dropped(d *drive) bool {
 	at := d.place()
-	_, yes := s.withdrawn[at]
-	delete(s.withdrawn, at)
-	return yes
+	withdrawn := s.open[at]
+	if withdrawn {
+		delete(s.open, at)
+	}
+	return withdrawn
 }
 
 func (s *drives) call(d *drive) {
@@ -95,7 +100,7 @@ func (s *drives) call(d *drive) {
 // before End returns, and so would all that wait, one inside the other.
 func (s *drives) done(d *drive, err error) {
 	defer s.calls.Done()
-	next, dropped := s.release(d)
+	next, dropped := s.release(d, err == nil)
 	if next != nil {
 		go s.call(next)
 	}
@@ -113,11 +118,14 @@ func (s *drives) done(d *drive, err error) {
 }
 
 // release frees the place of a finished call, takes the next waiting drive into it, and reports whether the finished one was
-// withdrawn meanwhile.
-func (s *drives) release(finished *drive) (next *drive, dropped bool) {
+// withdrawn meanwhile. One whose participant has applied the decision is over.
+func (s *drives) release(finished *drive, applied bool) (next *drive, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dropped = s.dropped(finished)
+	if applied {
+		delete(s.open, finished.place())
+	}
 	for !s.closed {
 		next = s.waiting.pop()
 		if next == nil {
