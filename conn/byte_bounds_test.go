@@ -115,6 +115,21 @@ func TestFrameBeingReadCounts(t *testing.T) {
 	})
 }
 
+// What connections announce that have not logged in holds no producer up.
+func TestStrangersHoldNoProducerUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{MaxPublishBytes: 100 << 10})
+		b.topics.send = func(*fakeProducer, Send) {}
+		for range 3 {
+			b.newPeer(t).pipe([]byte{0, 16, 0, 0, 0, 0}) // a frame of a mebibyte
+		}
+		b.producingPeer(t).pipeSends(2)
+		if got := len(b.topics.producer(0).sent()); got != 2 {
+			t.Errorf("%d sends are served, want 2", got)
+		}
+	})
+}
+
 // Above MaxPendingRequestBytes the connection is not read until requests are answered; one request is always taken. A
 // participant counts for more than its name.
 func TestMaxPendingRequestBytes(t *testing.T) {

@@ -3,8 +3,9 @@ package conn
 import "context"
 
 // admit returns when the reader may read the frame of size bytes that comes next, and false when it must not read any more.
-// paused is called before it has to wait. A connection that holds nothing may always read one frame.
-func (o *outbox) admit(size int, paused func()) bool {
+// paused is called before it has to wait. A connection that holds nothing may always read one frame. What comes from a stranger is
+// not counted for publishing: who has not logged in holds no producer up.
+func (o *outbox) admit(size int, stranger bool, paused func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.size > 2*o.options.HighWater {
@@ -20,7 +21,7 @@ func (o *outbox) admit(size int, paused func()) bool {
 	if !o.reading() {
 		return false
 	}
-	if size > commandBuffer { // smaller ones lie in the read buffer
+	if size > commandBuffer && !stranger { // smaller ones lie in the read buffer
 		o.frameBytes = size
 		o.publishing.take(size)
 	}

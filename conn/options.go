@@ -41,8 +41,8 @@ type Options struct {
 	// MaxAttachedBytes is the number of bytes of the commands of a connection's producers and consumers, each counted with 4 KiB
 	// more, above which no more are attached. Default 256 MiB.
 	MaxAttachedBytes int
-	// MaxPublishBytes is the number of bytes of unanswered sends on all connections, with the large frames being read, above
-	// which a connection that has unanswered sends is not read. Negative: no bound. Default 256 MiB.
+	// MaxPublishBytes is the number of bytes of unanswered sends on all connections, with the large frames being read behind the
+	// handshake, above which a connection that has unanswered sends is not read. Negative: no bound. Default 256 MiB.
 	// Source: broker.conf maxMessagePublishBufferSizeInMB.
 	MaxPublishBytes int
 	// MaxConnections bounds the open connections, MaxConnectionsPerIP those of one address. 0: no bound.

@@ -63,7 +63,7 @@ func (s *session) readCommand(frames *pulsarproto.FrameReader, command *pulsarpr
 	if err != nil {
 		return frameFault(err)
 	}
-	if !s.out.admit(size, s.pause) {
+	if !s.out.admit(size, !s.connected.Load(), s.pause) {
 		return errStopped
 	}
 	s.unpause()
