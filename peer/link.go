@@ -23,19 +23,22 @@ type link struct {
 	wake   chan struct{} // something waits in outgoing
 	frames atomic.Uint64 // read so far
 
-	mu       sync.Mutex // guards the rest
-	socket   net.Conn   // nil: not connected yet
-	next     uint64
-	pending  map[uint64]*call
-	outgoing []byte
-	used     time.Time // when the last request began or ended
-	ended    bool
+	mu      sync.Mutex // guards the rest
+	socket  net.Conn   // nil: not connected yet
+	next    uint64
+	pending map[uint64]*call
+	// abandoned are requests whose calls have ended: the other instance holds them until it answers.
+	abandoned map[uint64]struct{}
+	outgoing  []byte
+	used      time.Time // when the last request began or ended
+	ended     bool
 }
 
 func newLink(p *Pool, at target) *link {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &link{
-		target: at, pool: p, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), pending: make(map[uint64]*call), used: time.Now(),
+		target: at, pool: p, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), pending: make(map[uint64]*call),
+		abandoned: make(map[uint64]struct{}), used: time.Now(),
 	}
 }
 
@@ -48,8 +51,9 @@ func (l *link) start(c *call) error {
 	switch {
 	case l.ended:
 		return errEnded
-	case len(l.pending) >= options.MaxPending || len(l.outgoing) >= options.MaxOutgoing:
-		return fmt.Errorf("%w: %d requests, %d bytes wait for instance %s", txn.ErrTooManyRequests, len(l.pending), len(l.outgoing), l.instance)
+	case len(l.pending) >= options.MaxPending || len(l.pending)+len(l.abandoned) >= 2*options.MaxPending || len(l.outgoing) >= options.MaxOutgoing:
+		return fmt.Errorf("%w: %d requests, %d that nobody waits for any more, %d bytes wait for instance %s",
+			txn.ErrTooManyRequests, len(l.pending), len(l.abandoned), len(l.outgoing), l.instance)
 	}
 	id := l.next
 	frames, err := c.encode(l.outgoing, id)
@@ -60,7 +64,9 @@ func (l *link) start(c *call) error {
 	l.outgoing, l.used = frames, time.Now()
 	c.id = id
 	c.link.Store(l)
-	if !c.ended.Load() { // else its context ended before it could find its way back here
+	if c.ended.Load() { // its context ended before it could find its way back here
+		l.abandoned[id] = struct{}{}
+	} else {
 		l.pending[id] = c
 	}
 	l.awake()
@@ -224,6 +230,7 @@ func (l *link) answeredCall(id uint64) *call {
 	defer l.mu.Unlock()
 	c := l.pending[id]
 	delete(l.pending, id)
+	delete(l.abandoned, id)
 	l.used = time.Now()
 	return c
 }
@@ -232,7 +239,10 @@ func (l *link) answeredCall(id uint64) *call {
 func (l *link) drop(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.pending, c.id)
+	if l.pending[c.id] == c {
+		delete(l.pending, c.id)
+		l.abandoned[c.id] = struct{}{}
+	}
 }
 
 // end ends the link. What was sent has an unknown result; before there was a connection nothing was.

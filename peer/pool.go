@@ -40,7 +40,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// MaxConnections bounds the connections. Default 10000.
 	MaxConnections int
-	// MaxPending bounds the unanswered requests of one connection. Default 5000, half of what conn reads at once.
+	// MaxPending bounds the requests of one connection that somebody waits for, and half of all that are unanswered. Default 5000,
+	// half of what conn reads at once.
 	MaxPending int
 	// MaxOutgoing bounds the bytes that wait for one connection. Default 16 MiB.
 	MaxOutgoing int

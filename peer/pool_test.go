@@ -322,6 +322,42 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// Requests that nobody waits for any more are bounded until they are answered: the other instance holds them, and beyond a bound of
+// its own it would read no PING.
+func TestAbandonedRequestsAreBounded(t *testing.T) {
+	other := newInstance(t, "b")
+	kept := make(chan func(), 10)
+	other.serve = func(d *door, command *pulsarproto.BaseCommand) {
+		kept <- func() { _ = answer(d, command, nil, "") }
+	}
+	pool, ended := newPool(t, func(o *Options) { o.MaxPending = 2 }), make(chan error, 1)
+	ask := func(ctx context.Context) {
+		pool.EndTxn(ctx, other.info(), testID, cnx.Caller{}, txn.Abort, true, func(err error) { ended <- err })
+	}
+	for range 4 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ask(ctx)
+		cancel()
+		if err := wait(t, ended); !errors.Is(err, ErrUnanswered) {
+			t.Fatalf("given up: %v", err)
+		}
+	}
+	ask(t.Context())
+	until(t, "four requests", func() bool { return len(kept) >= 4 })
+	if err := wait(t, ended); !errors.Is(err, txn.ErrTooManyRequests) || errors.Is(err, ErrUnanswered) {
+		t.Errorf("a fifth request: %v", err)
+	}
+	for range 4 {
+		wait(t, kept)()
+	}
+	until(t, "room for another request", func() bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		ask(ctx)
+		cancel()
+		return errors.Is(wait(t, ended), ErrUnanswered)
+	})
+}
+
 func TestIdleConnectionIsClosed(t *testing.T) {
 	other := newInstance(t, "b")
 	other.serve = func(d *door, command *pulsarproto.BaseCommand) { _ = answer(d, command, nil, "") }
