@@ -56,17 +56,18 @@ func (r *clusterRoom) see(answers []answer, refusals int64) {
 	if len(answers) == 0 {
 		return
 	}
-	now, alarm := Normal, ""
+	now, alarm, live := Normal, "", int64(1)
 	for _, a := range answers {
 		if a.err != nil {
 			continue
 		}
-		now = max(now, r.judge(a))
+		now, live = max(now, r.judge(a)), max(live, a.status.DbSizeInUse)
 		if text := a.alarm(); text != "" {
 			now, alarm = RefuseEnd, text
 		}
 		r.revision.Store(max(r.revision.Load(), a.status.Header.GetRevision()))
 	}
+	r.live.Store(live)
 	if r.refusals.Load() != refusals {
 		now = RefuseEnd
 	}
@@ -95,7 +96,6 @@ func alarmed(answers []answer) bool {
 // and raises its alarm when a request would not fit behind it.
 func (r *clusterRoom) judge(a answer) Space {
 	quota, size, live := a.status.DbSizeQuota, a.status.DbSize, a.status.DbSizeInUse
-	r.live.Store(max(live, 1))
 	if quota <= 0 {
 		return Normal // off, or a member too old to say
 	}
