@@ -11,25 +11,34 @@ import (
 // maxAttempts bounds how often a change starts again because somebody else's came first.
 const maxAttempts = 20
 
-// update alters the document of a key. Absent is the answer if there is none; nil lets the change make one. A document that
-// comes out empty where absent is nil is deleted. alter gets a document of its own, and again another if it is called again.
-func update[V any](ctx context.Context, r *Resources, t *table[V], name string, absent error, alter func(Document) error) error {
+// alteration is what is to become of a document, and what must hold for it.
+type alteration struct {
+	name   string
+	absent error // the answer if there is none; nil: one may be made, and one that comes out empty is deleted
+	// within is the key of a namespace that must exist; empty: none.
+	within string
+	// alter gets a document of its own, and again another if it is called again.
+	alter func(Document) error
+}
+
+// update alters the document of a key.
+func update[V any](ctx context.Context, r *Resources, t *table[V], a alteration) error {
 	ctx, cancel := context.WithTimeout(ctx, r.options.StoreTimeout)
 	defer cancel()
-	key := t.prefix + name
+	key := t.prefix + a.name
 	for range maxAttempts {
 		before, revision, err := read(ctx, r.options.KV, key)
 		if err != nil {
 			return err
 		}
-		if revision == 0 && absent != nil {
-			return absent
+		if revision == 0 && a.absent != nil {
+			return a.absent
 		}
 		after := before.clone()
-		if err := alter(after); err != nil {
+		if err := a.alter(after); err != nil {
 			return err
 		}
-		done, err := replace(ctx, r, t, name, change{revision: revision, document: after, optional: absent == nil})
+		done, err := replace(ctx, r, t, a.name, change{revision: revision, document: after, optional: a.absent == nil, within: a.within})
 		if err != nil || done {
 			return err
 		}
@@ -56,10 +65,11 @@ func read(ctx context.Context, kv clientv3.KV, key string) (Document, int64, err
 type change struct {
 	revision int64
 	document Document
-	optional bool // an empty document is no document
+	optional bool   // an empty document is no document
+	within   string // see alteration
 }
 
-// replace writes a change; done is false if somebody else's came first.
+// replace writes a change; done is false if somebody else's came first. Errors: ErrNamespaceNotFound.
 func replace[V any](ctx context.Context, r *Resources, t *table[V], name string, c change) (done bool, err error) {
 	text, err := c.document.encode()
 	if err != nil {
@@ -77,13 +87,18 @@ func replace[V any](ctx context.Context, r *Resources, t *table[V], name string,
 		}
 		op, value = clientv3.OpDelete(key), nil
 	}
-	same := clientv3.Compare(clientv3.ModRevision(key), "=", c.revision)
-	result, err := r.options.KV.Txn(ctx).If(same).Then(op).Commit()
-	if err != nil {
-		return false, fmt.Errorf("write %s: %w", key, err)
+	compares, otherwise := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", c.revision)}, []clientv3.Op(nil)
+	if c.within != "" {
+		compares, otherwise = append(compares, exists(c.within)), []clientv3.Op{clientv3.OpGet(c.within, clientv3.WithCountOnly())}
 	}
-	if result.Succeeded {
+	result, err := r.options.KV.Txn(ctx).If(compares...).Then(op).Else(otherwise...).Commit()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("write %s: %w", key, err)
+	case result.Succeeded:
 		t.wrote(name, value, result.Header.Revision)
+	case c.within != "" && result.Responses[0].GetResponseRange().Count == 0:
+		return false, ErrNamespaceNotFound
 	}
 	return result.Succeeded, nil
 }

@@ -19,7 +19,7 @@ func (r *Resources) CreateCluster(ctx context.Context, cluster string, document 
 
 // UpdateCluster alters a cluster. Errors: ErrClusterNotFound, those of alter.
 func (r *Resources) UpdateCluster(ctx context.Context, cluster string, alter func(Document) error) error {
-	return update(ctx, r, r.clusters, tenantName(cluster), ErrClusterNotFound, alter)
+	return update(ctx, r, r.clusters, alteration{name: tenantName(cluster), absent: ErrClusterNotFound, alter: alter})
 }
 
 // DeleteCluster deletes a cluster; this one comes back with the next start. Errors: ErrClusterNotFound.

@@ -8,7 +8,7 @@
 //   - A value in memory carries the mod revision of its key, and an older one never replaces it.
 //   - A change reads the stored value, alters it, and writes it if it is still the one that was read; else it starts again.
 //   - A namespace is made while its tenant exists, a tenant is deleted while it has no namespace, a namespace while it has no
-//     topics: one etcd transaction compares it.
+//     topics, and a topic, or policies of one, are made while the namespace exists: one etcd transaction compares it.
 //   - The tenants public and pulsar, the namespaces public/default and pulsar/system and the cluster's own name are put at the
 //     start if they are missing.
 //

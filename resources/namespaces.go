@@ -75,7 +75,7 @@ func (r *Resources) UpdateNamespace(ctx context.Context, namespace string, alter
 	if r.Tenant(tenant) == nil {
 		absent = ErrTenantNotFound
 	}
-	return update(ctx, r, r.namespaces, name, absent, alter)
+	return update(ctx, r, r.namespaces, alteration{name: name, absent: absent, alter: alter})
 }
 
 // DeleteNamespace deletes tenant/namespace, with the policies of topics that were kept for it, if it has no topics.

@@ -153,6 +153,21 @@ func TestUpdatesMeet(t *testing.T) {
 	check(t, "unknown tenant", first.UpdateNamespace(t.Context(), "x/x", func(Document) error { return nil }), ErrTenantNotFound)
 }
 
+// Policies of a topic that are written at the moment in which the namespace is deleted are not there for the next of its name.
+func TestNamespaceIsDeletedMeanwhile(t *testing.T) {
+	r, ctx := open(t, etcdtest.Open(t, nil)), t.Context()
+	check(t, "create tenant", r.CreateTenant(ctx, "t", nil), nil)
+	check(t, "create namespace", r.CreateNamespace(ctx, "t/ns", nil), nil)
+	check(t, "policies of a topic", r.UpdateTopic(ctx, topicA, func(d Document) error {
+		check(t, "delete namespace", r.DeleteNamespace(ctx, "t/ns"), nil)
+		return d.Set("max_producers_per_topic", 3)
+	}), ErrNamespaceNotFound)
+	check(t, "create namespace again", r.CreateNamespace(ctx, "t/ns", nil), nil)
+	if p := r.Topic(topicA); p != nil {
+		t.Errorf("policies of a topic of a namespace that was deleted: %s", p.Document)
+	}
+}
+
 // An event of the watch never replaces what came later, in whatever order both arrive.
 func TestOldEventsChangeNothing(t *testing.T) {
 	one, two := &Tenant{}, &Tenant{}

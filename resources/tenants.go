@@ -20,7 +20,7 @@ func (r *Resources) CreateTenant(ctx context.Context, tenant string, document Do
 
 // UpdateTenant alters a tenant. Errors: ErrTenantNotFound, those of alter.
 func (r *Resources) UpdateTenant(ctx context.Context, tenant string, alter func(Document) error) error {
-	return update(ctx, r, r.tenants, tenantName(tenant), ErrTenantNotFound, alter)
+	return update(ctx, r, r.tenants, alteration{name: tenantName(tenant), absent: ErrTenantNotFound, alter: alter})
 }
 
 // DeleteTenant deletes a tenant without namespaces. Errors: ErrTenantNotFound, ErrTenantNotEmpty.

@@ -16,5 +16,7 @@ func (r *Resources) UpdateTopic(ctx context.Context, name topicname.Name, alter 
 	if r.Namespace(name.NamespaceName()) == nil {
 		return ErrNamespaceNotFound
 	}
-	return update(ctx, r, r.topics, topicName(name.Base()), nil, alter)
+	return update(ctx, r, r.topics, alteration{
+		name: topicName(name.Base()), within: r.options.Keys.Namespace(name.Tenant, name.Namespace), alter: alter,
+	})
 }
