@@ -54,15 +54,17 @@ func (r *reader) first(ctx context.Context) (p page, next uint64, err error) {
 // together.
 func (r *reader) fenced(ctx context.Context, from, end string, also ...clientv3.Op) (p page, found []*mvccpb.KeyValue, err error) {
 	l := r.log
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	response, err := l.kv.Txn(ctx).
-		If(l.fence()).
-		Then(append([]clientv3.Op{
-			clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(r.limit)),
-		}, also...)...).
-		Else(l.readLeader()).
-		Commit()
+	var response *clientv3.TxnResponse
+	err = r.inTime(ctx, func(ctx context.Context) (err error) {
+		response, err = l.kv.Txn(ctx).
+			If(l.fence()).
+			Then(append([]clientv3.Op{
+				clientv3.OpGet(from, clientv3.WithRange(end), clientv3.WithLimit(r.limit)),
+			}, also...)...).
+			Else(l.readLeader()).
+			Commit()
+		return err
+	})
 	if err != nil {
 		return page{}, nil, fmt.Errorf("read log: %w", err)
 	}
@@ -82,9 +84,11 @@ func (r *reader) fenced(ctx context.Context, from, end string, also ...clientv3.
 // after reads the page behind p.
 func (r *reader) after(ctx context.Context, p page) (page, error) {
 	from := string(p.kvs[len(p.kvs)-1].Key) + "\x00"
-	request, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	response, err := r.log.kv.Get(request, from, clientv3.WithRange(r.log.end()), clientv3.WithLimit(r.limit), clientv3.WithRev(r.rev))
+	var response *clientv3.GetResponse
+	err := r.inTime(ctx, func(ctx context.Context) (err error) {
+		response, err = r.log.kv.Get(ctx, from, clientv3.WithRange(r.log.end()), clientv3.WithLimit(r.limit), clientv3.WithRev(r.rev))
+		return err
+	})
 	if errors.Is(err, rpctypes.ErrCompacted) {
 		following, _, err := r.fenced(ctx, from, r.log.end())
 		return following, err
@@ -93,6 +97,22 @@ func (r *reader) after(ctx context.Context, p page) (page, error) {
 		return page{}, fmt.Errorf("read log: %w", err)
 	}
 	return r.page(response.Kvs, response.More), nil
+}
+
+// inTime bounds one read of a page. What takes too long may be many large entries behind small ones, by which the page was fitted: it is
+// read again with no more than are sure to fit.
+func (r *reader) inTime(ctx context.Context, read func(context.Context) error) error {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, readTimeout)
+		err := read(bounded)
+		late := err != nil && bounded.Err() != nil && ctx.Err() == nil
+		cancel()
+		sure := max(1, int64(r.target/r.log.options.MaxBytes))
+		if !late || r.limit <= sure {
+			return err
+		}
+		r.limit = sure
+	}
 }
 
 // page takes what was read and fits the next page to its size.

@@ -1,0 +1,79 @@
+package etcdlog_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdmodel"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/txn"
+	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
+)
+
+// slowKV is behind a network that carries a mebibyte in a second.
+type slowKV struct{ etcdlog.KV }
+
+func (kv slowKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	response, err := kv.KV.Get(ctx, key, opts...)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(time.Duration(size(response.Kvs)) * time.Second >> 20):
+		return response, nil
+	}
+}
+
+func size(kvs []*mvccpb.KeyValue) (bytes int) {
+	for _, kv := range kvs {
+		bytes += len(kv.Key) + len(kv.Value)
+	}
+	return bytes
+}
+
+// A page is fitted to the entries before it. When large ones follow thousands of small ones, more is asked for than comes in time: the
+// load goes on with less, else no load of this log would ever end.
+func TestLargeEntriesBehindSmallOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := etcdmodel.New(etcdmodel.Options{})
+		defer model.Close()
+		space := keyspace.New("pulsar-tc", "slow")
+		client := model.Client("client", nil)
+		defer client.Close()
+		created, err := client.Put(t.Context(), space.Leader(0), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := etcdlog.New(client, space, 0, created.Header.Revision, etcdlog.Options{})
+		if _, err := log.Load(t.Context(), func(txn.LogEntry) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		small, large := ends(1, false), ends(10_000, false)
+		const smalls, larges = 2400, 60
+		for range smalls {
+			if _, err := log.Append(t.Context(), small); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range larges {
+			if _, err := log.Append(t.Context(), large); err != nil {
+				t.Fatal(err)
+			}
+		}
+		records := 0
+		again := etcdlog.New(slowKV{client}, space, 0, created.Header.Revision, etcdlog.Options{})
+		if _, err := again.Load(t.Context(), func(entry txn.LogEntry) error {
+			records += len(entry.Records)
+			return nil
+		}); err != nil || records != smalls+10_000*larges {
+			t.Errorf("%d records, %v", records, err)
+		}
+	})
+}
