@@ -46,7 +46,7 @@ func (ts *Topics) create(ctx context.Context, name topicname.Name, a attributes)
 		return 0, false, fmt.Errorf("create %s: %w", name, err)
 	}
 	key := ts.nameKey(name)
-	result, err := ts.store.txn(ctx, ts.absent(name), []clientv3.Op{clientv3.OpPut(key, value)}, []clientv3.Op{clientv3.OpGet(key)})
+	result, err := ts.make(ctx, name, key, value)
 	if err != nil {
 		return 0, false, fmt.Errorf("create %s: %w", name, err)
 	}
@@ -59,12 +59,24 @@ func (ts *Topics) create(ctx context.Context, name topicname.Name, a attributes)
 	return 0, false, fmt.Errorf("%w: %w: %s is a partitioned topic", txn.ErrNotAllowed, ErrTopicExists, name)
 }
 
-// absent holds if there is neither a topic nor a partitioned topic of the name.
-func (ts *Topics) absent(name topicname.Name) []clientv3.Cmp {
-	return []clientv3.Cmp{
+// make puts the key of a topic, or of a partitioned topic, if there is neither of the name and its namespace exists. If there is one,
+// the answer has what the key is. Errors: ErrNamespaceNotFound.
+func (ts *Topics) make(ctx context.Context, name topicname.Name, key, value string) (*clientv3.TxnResponse, error) {
+	conditions := []clientv3.Cmp{
 		clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", 0),
 		clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name)), "=", 0),
 	}
+	otherwise := []clientv3.Op{clientv3.OpGet(key)}
+	if !ts.options.unstored {
+		namespace := ts.options.Keys.Namespace(name.Tenant, name.Namespace)
+		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(namespace), ">", 0))
+		otherwise = append(otherwise, clientv3.OpGet(namespace, clientv3.WithCountOnly()))
+	}
+	result, err := ts.store.txn(ctx, conditions, []clientv3.Op{clientv3.OpPut(key, value)}, otherwise)
+	if err == nil && !result.Succeeded && !ts.options.unstored && result.Responses[1].GetResponseRange().Count == 0 {
+		err = ErrNamespaceNotFound
+	}
+	return result, err
 }
 
 // Properties returns the properties of a topic or of a partitioned topic.

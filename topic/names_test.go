@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -87,10 +90,46 @@ func TestNamespaces(t *testing.T) {
 	w := newWorld(t, func(o *Options) {
 		o.NamespaceExists = func(_ context.Context, namespace string) (bool, error) { return namespace == "acme/orders", nil }
 	})
+	if _, err := storeClient.Put(t.Context(), w.keys.Namespace("acme", "orders"), "{}"); err != nil {
+		t.Fatal(err)
+	}
 	w.produce("persistent://acme/orders/t").send(message(0, "m"))
 	for _, name := range []string{"persistent://acme/other/t", "t"} {
 		if _, err := w.tryProduce(name, &pulsarproto.CommandProducer{}); !errors.Is(err, ErrNamespaceNotFound) {
 			t.Errorf("produce to %s: %v", name, err)
+		}
+	}
+}
+
+// A namespace that is deleted at the moment in which a topic of it is made has none: what a topic without a namespace holds of a
+// transaction no END would reach, because a namespace that does not exist has nothing to apply.
+func TestNamespaceIsDeletedMeanwhile(t *testing.T) {
+	var w *world
+	w = newWorld(t, func(o *Options) {
+		o.NamespaceExists = func(ctx context.Context, namespace string) (bool, error) {
+			_, err := storeClient.Delete(ctx, w.keys.Namespace("acme", "orders"))
+			return true, err
+		}
+	})
+	namespace := w.keys.Namespace("acme", "orders")
+	for name, create := range map[string]func(topicname.Name) error{
+		"by use": func(name topicname.Name) error {
+			_, err := w.tryProduce(name.String(), &pulsarproto.CommandProducer{})
+			return err
+		},
+		"topic":       func(name topicname.Name) error { return w.topics.CreateTopic(t.Context(), name, nil) },
+		"partitioned": func(name topicname.Name) error { return w.topics.CreatePartitioned(t.Context(), name, 2, nil) },
+	} {
+		if _, err := storeClient.Put(t.Context(), namespace, "{}"); err != nil {
+			t.Fatal(err)
+		}
+		if err := create(parse(t, "persistent://acme/orders/t")); !errors.Is(err, ErrNamespaceNotFound) {
+			t.Errorf("%s: %v, want %v", name, err, ErrNamespaceNotFound)
+		}
+	}
+	for _, prefix := range []string{w.keys.AllTopicNames(), w.keys.AllPartitioned()} {
+		if left, err := storeClient.Get(t.Context(), prefix, clientv3.WithPrefix()); err != nil || left.Count != 0 {
+			t.Errorf("%d keys below %s, %v", left.Count, prefix, err)
 		}
 	}
 }

@@ -74,8 +74,11 @@ type Options struct {
 	AutoCreation func(topicname.Name) AutoCreation
 	// LateSend is transactionLateSendPolicy.
 	LateSend Late
-	// NamespaceExists tells whether tenant/namespace exists. Default: public/default and pulsar/system do.
+	// NamespaceExists tells whether tenant/namespace exists, as far as this process knows: a topic is made while the namespace has its
+	// key in the store. Default: public/default and pulsar/system do, and have no keys.
 	NamespaceExists func(ctx context.Context, namespace string) (bool, error)
+	// unstored tells that namespaces have no keys.
+	unstored bool
 	// Policies says what holds for a topic. It must not block. Default: the zero Policies for every topic.
 	Policies func(topicname.Name) Policies
 	// Dedup bounds the producer names that deduplication remembers, for each topic. Default 10000 names, 360 minutes.
@@ -135,6 +138,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.NamespaceExists == nil {
+		o.unstored = true
 		o.NamespaceExists = func(_ context.Context, namespace string) (bool, error) {
 			return namespace == "public/default" || namespace == topicname.SystemNamespace, nil
 		}

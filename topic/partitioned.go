@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -45,7 +43,7 @@ func (ts *Topics) CreatePartitioned(ctx context.Context, name topicname.Name, pa
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
-	result, err := ts.store.txn(ctx, ts.absent(name), []clientv3.Op{clientv3.OpPut(ts.partitionedKey(name), value)}, nil)
+	result, err := ts.make(ctx, name, ts.partitionedKey(name), value)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
