@@ -1,9 +1,11 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"os"
 )
@@ -50,7 +52,22 @@ func (f *files) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
+// cutOff reports that a block of a PEM file does not end, as while the file is being written. The library passes over such blocks.
+func cutOff(text []byte) bool {
+	begun := bytes.Count(text, []byte("-----BEGIN "))
+	for ; ; begun-- {
+		block, rest := pem.Decode(text)
+		if block == nil {
+			return begun > 0
+		}
+		text = rest
+	}
+}
+
 func (o *Options) parse(f files) (*material, error) {
+	if cutOff(f.certificate) {
+		return nil, fmt.Errorf("tlsCertificateFilePath=%s: it is cut off", o.CertificateFile)
+	}
 	pair, err := tls.X509KeyPair(f.certificate, f.key)
 	if err != nil {
 		return nil, fmt.Errorf("tlsCertificateFilePath=%s, tlsKeyFilePath=%s: %w", o.CertificateFile, o.KeyFile, err)
@@ -58,6 +75,9 @@ func (o *Options) parse(f files) (*material, error) {
 	m := &material{pair: pair, sum: f.sum()}
 	if o.TrustFile == "" {
 		return m, nil
+	}
+	if cutOff(f.trust) {
+		return nil, fmt.Errorf("tlsTrustCertsFilePath=%s: it is cut off", o.TrustFile)
 	}
 	m.trust = x509.NewCertPool()
 	if !m.trust.AppendCertsFromPEM(f.trust) {

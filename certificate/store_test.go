@@ -245,3 +245,44 @@ func split(list string) []string {
 	}
 	return strings.Split(list, ",")
 }
+
+// A file that is being written changes nothing, also where what is there of it could be used.
+func TestFileThatIsCutOff(t *testing.T) {
+	first, second := certtest.NewAuthority(t), certtest.NewAuthority(t)
+	soon := time.Now().Add(time.Hour)
+	files := certtest.Write(t, first.Sign(t, "server", soon, "localhost"), first)
+	put := func(path string, parts ...[]byte) {
+		if err := os.WriteFile(path, bytes.Join(parts, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chain, err := os.ReadFile(files.Certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(files.Trust, first.PEM(), second.PEM())
+	put(files.Certificate, chain, first.PEM())
+	store, err := certificate.Open(certificate.Options{CertificateFile: files.Certificate, KeyFile: files.Key, TrustFile: files.Trust})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := func(a *certtest.Authority) []byte { return a.PEM()[:len(a.PEM())/2] }
+	bob := []*x509.Certificate{second.Sign(t, "bob", soon).TLS(t).Leaf}
+	for name, trust := range map[string][][]byte{"at its end": {first.PEM(), half(second)}, "within": {half(second), first.PEM()}} {
+		put(files.Trust, trust...)
+		if err := store.Verify(bob); err != nil {
+			t.Errorf("trust cut off %s: %v", name, err)
+		}
+	}
+	put(files.Trust, first.PEM(), second.PEM())
+	put(files.Certificate, chain, half(first))
+	seen, _, serverErr := shake(t, store.Config(certificate.Protocols{}), &tls.Config{RootCAs: first.Pool(), ServerName: "localhost"})
+	if serverErr != nil || len(seen.PeerCertificates) != 2 {
+		t.Errorf("chain cut off: %d certificates, %v", len(seen.PeerCertificates), serverErr)
+	}
+	put(files.Certificate, chain)
+	put(files.Trust, first.PEM())
+	if err := store.Verify(bob); err == nil {
+		t.Error("whole files are not read")
+	}
+}
