@@ -3,6 +3,7 @@ package conf
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // Kind is a sort of source. Later ones win over earlier ones.
@@ -51,6 +52,9 @@ type assignment struct {
 // secretName recognizes keys, unknown ones included, whose values are kept out of all texts.
 var secretName = regexp.MustCompile(`(?i)password|secret|token.*key|credential|authparam|authenticationparam|pluginparams|basicauth`)
 
+// addressName recognizes keys whose values may have a user with a password in front of a host.
+var addressName = regexp.MustCompile(`(?i)(url|urltls|servers)$`)
+
 // shown is value as it may be printed beside key.
 func shown(key, value string) string {
 	if value == "" {
@@ -59,5 +63,21 @@ func shown(key, value string) string {
 	if k := notHonouredKeys[key]; (k != nil && k.secret) || secretName.MatchString(key) {
 		return "***"
 	}
+	if addressName.MatchString(key) {
+		return withoutUser(value)
+	}
 	return value
+}
+
+// withoutUser leaves out what is in front of the last host that has a user, whatever characters a password has.
+func withoutUser(addresses string) string {
+	at := strings.LastIndex(addresses, "@")
+	if at < 0 {
+		return addresses
+	}
+	scheme := strings.Index(addresses, ":") + 1
+	if slashes := strings.Index(addresses, "://"); slashes >= 0 && slashes < at {
+		scheme = slashes + len("://")
+	}
+	return addresses[:min(scheme, at)] + "***" + addresses[at:]
 }

@@ -93,7 +93,7 @@ func (l *loader) checkStore(config *Config, needsEtcd bool) {
 	case needsEtcd:
 		l.fault(assignment{storeKey, config.MetadataStoreURL, origin}, "must name an etcd cluster, as in etcd:http://host:2379")
 	case config.MetadataStoreURL != "":
-		l.report.warn("%s=%s (%s) is not used: the store is embedded", storeKey, config.MetadataStoreURL, origin)
+		l.report.warn("%s=%s (%s) is not used: the store is embedded", storeKey, shown(storeKey, config.MetadataStoreURL), origin)
 	}
 }
 

@@ -87,3 +87,16 @@ func TestEtcdSettings(t *testing.T) {
 		t.Errorf("warnings: %v", report.Warnings)
 	}
 }
+
+// A password that was put into the URL is in no text.
+func TestPasswordInStoreURL(t *testing.T) {
+	for _, value := range []string{"etcd:http://root:hunter2@a:2379", "etcd:a:1,root:hunter2@b:1", "etcd:http://root:hunter2@a b:1", "zk:root:hunter2@a:2181"} {
+		_, report, err := Load(Sources{Set: []string{"metadataStoreUrl=" + value}})
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", value, err)
+		}
+		if text := report.text(); strings.Contains(text, "hunter2") {
+			t.Errorf("%s: %s", value, text)
+		}
+	}
+}
