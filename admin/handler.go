@@ -21,7 +21,7 @@ const maxBody = 64 << 10
 // How many transactions one list shows: unless the request says otherwise, and at most. The most takes some MiB.
 const (
 	listLimit    = 1000
-	maxListLimit = 10_000
+	MaxListLimit = 10_000
 )
 
 type handler struct {
@@ -84,8 +84,8 @@ func parseFilter(r *http.Request) (Filter, error) {
 	}
 	if s := q.Get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > maxListLimit {
-			return Filter{}, fmt.Errorf("limit=%q: want a number from 1 to %d", s, maxListLimit)
+		if err != nil || n < 1 || n > MaxListLimit {
+			return Filter{}, fmt.Errorf("limit=%q: want a number from 1 to %d", s, MaxListLimit)
 		}
 		f.Limit = n
 	}

@@ -46,6 +46,9 @@ func listCommand(c *credentials) *cobra.Command {
 		Short: "List transactions that have not ended, of all instances",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 || limit > admin.MaxListLimit {
+				return fmt.Errorf("--limit %d: want a number from 1 to %d", limit, admin.MaxListLimit)
+			}
 			query := url.Values{"limit": {fmt.Sprint(limit)}, "olderThan": {olderThan.String()}}
 			if state != "" {
 				query.Set("state", state)

@@ -202,3 +202,13 @@ func TestResolveRefusesAnOpenTransaction(t *testing.T) {
 		t.Errorf("resolve: code %d, %v", code, err)
 	}
 }
+
+func TestListRefusesALimitThatIsNone(t *testing.T) {
+	s := start(t)
+	open(t, s)
+	for _, limit := range []string{"-1", "0", "10001"} {
+		if out, code, err := run("transactions", "list", "--admin-url", s.WebURL(), "--limit", limit); err == nil || code != 1 || !strings.Contains(err.Error(), "limit") {
+			t.Errorf("%s: %q, %d, %v", limit, out, code, err)
+		}
+	}
+}
