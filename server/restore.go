@@ -21,6 +21,12 @@ import (
 // storeDir is where etcd's files are in a data directory and in a backup of one.
 const storeDir = "etcd"
 
+// logFiles are etcd's log in there. Without it etcd begins a store that is empty.
+var logFiles = filepath.Join("member", "wal", "*.wal")
+
+// maxIDFloor keeps ids below 2^53 for hundreds of millions of transactions; the clock gets there in the year 2242.
+const maxIDFloor = 1<<53 - 1<<30
+
 // ClockBehindError says that the clock does not vouch for new ids after a restore.
 type ClockBehindError struct {
 	TC     uint64
@@ -39,8 +45,11 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 		return errors.New("metadataStoreUrl names an etcd cluster: restore that with etcd's own tools, while no process uses it")
 	}
 	from, to := filepath.Join(backup, storeDir), filepath.Join(options.Config.DataDir, storeDir)
-	if _, err := os.Stat(from); err != nil {
-		return fmt.Errorf("backup %s is not a copy of a data directory: %w", backup, err)
+	if log, err := filepath.Glob(filepath.Join(from, logFiles)); err != nil || len(log) == 0 {
+		return fmt.Errorf("backup %s is not a copy of a data directory: it has no %s", backup, filepath.Join(storeDir, logFiles))
+	}
+	if idFloor > maxIDFloor {
+		return fmt.Errorf("--id-floor %d: want at most %d, which leaves ids to hand out", idFloor, uint64(maxIDFloor))
 	}
 	if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("data directory %s holds a store already; restore into an empty one", options.Config.DataDir)

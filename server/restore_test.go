@@ -125,3 +125,29 @@ func setNext(t *testing.T, options Options, next uint64) {
 		t.Error(err)
 	}
 }
+
+// A directory without etcd's log is no backup: a new store in its place would look as if everything had been restored.
+func TestRestoreRefusesAnEmptyBackup(t *testing.T) {
+	saved, options := t.TempDir(), load(t)
+	if err := os.Mkdir(filepath.Join(saved, storeDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(t.Context(), options, saved, 0); err == nil {
+		t.Error("restored from nothing")
+	}
+	if _, err := os.Stat(filepath.Join(options.Config.DataDir, storeDir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left behind: %v", err)
+	}
+}
+
+// A floor above what an id may be would leave no ids to hand out.
+func TestRestoreRefusesAFloorBeyondAllIDs(t *testing.T) {
+	original := load(t)
+	begin(t, original, 1)
+	saved := backup(t, original)
+	for _, floor := range []uint64{1 << 53, 1<<64 - 1} {
+		if err := Restore(t.Context(), load(t), saved, floor); err == nil {
+			t.Errorf("--id-floor %d is taken", floor)
+		}
+	}
+}
