@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -174,9 +175,10 @@ func namespaceOf(fullName string) string {
 	return name.NamespaceName()
 }
 
-// label is a name as a label: quoted if it is no UTF-8, because Prometheus takes nothing else (FC-54).
+// label is a name as a label: quoted if it is no UTF-8, because Prometheus takes nothing else (FC-54), and if it looks quoted, so that
+// no two names have one label, for which the whole page would be refused.
 func label(name string) string {
-	if utf8.ValidString(name) {
+	if utf8.ValidString(name) && !strings.HasPrefix(name, `"`) {
 		return name
 	}
 	return strconv.Quote(name)

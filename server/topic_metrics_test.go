@@ -86,3 +86,15 @@ func TestMetricsOfTopics(t *testing.T) {
 		})
 	}
 }
+
+// Names that are no UTF-8 are shown quoted, so that a name may look like another one's quotation: it is told apart all the same.
+func TestLabelsAreDistinct(t *testing.T) {
+	names := []string{"a", "a\xff", `"a\xff"`, `"\"a\\xff\""`, "\"a\xff\""}
+	of := map[string]string{}
+	for _, name := range names {
+		if other, taken := of[label(name)]; taken {
+			t.Errorf("%q and %q are both %s", name, other, label(name))
+		}
+		of[label(name)] = name
+	}
+}
