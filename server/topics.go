@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/conn"
@@ -25,11 +26,12 @@ func (s *Server) namedTopics() *namedTopics {
 	return &namedTopics{&checkedTopics{s.topics, s.group}, s.terminated, s.nonPersistent, s.schemas}
 }
 
-// TopicsOfNamespace implements conn.Topics.
+// TopicsOfNamespace implements conn.Topics. The list is in order, which the hash of it rests on.
 func (t *namedTopics) TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error) {
 	names, err := t.Topics.TopicsOfNamespace(ctx, namespace, mode)
 	if err == nil && mode != pulsarproto.CommandGetTopicsOfNamespace_PERSISTENT {
 		names = append(names, t.nonPersistent.List(namespace)...)
+		slices.Sort(names)
 	}
 	return names, err
 }
