@@ -1,13 +1,37 @@
 package server
 
 import (
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsaradmin/pkg/utils"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 )
+
+// administer sends one request to the admin REST and returns status and body of the answer.
+func administer(t *testing.T, s *Server, method, path, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.WebURL()+"/admin/v2/"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
 
 // The hash of a list is over its names in order, so the list of both domains has to be in order, too.
 func TestTopicsOfBothDomainsAreInOrder(t *testing.T) {
@@ -23,5 +47,23 @@ func TestTopicsOfBothDomainsAreInOrder(t *testing.T) {
 	names, err := s.namedTopics().TopicsOfNamespace(t.Context(), "public/default", pulsarproto.CommandGetTopicsOfNamespace_ALL)
 	if err != nil || len(names) != 2 || !slices.IsSorted(names) {
 		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// A partitioned topic that is not persistent is listed, and goes with its namespace.
+func TestNonPersistentPartitionedTopic(t *testing.T) {
+	s := start(t, load(t))
+	client := adminClient(t, s)
+	status(t, "create namespace", client.Namespaces().CreateNamespace("public/np"), 0)
+	name, _ := utils.GetTopicName("non-persistent://public/np/x")
+	status(t, "create", client.Topics().Create(*name, 2), 0)
+	if code, text := administer(t, s, "GET", "non-persistent/public/np/partitioned", ""); code != http.StatusOK || text != `["non-persistent://public/np/x"]` {
+		t.Errorf("non-persistent: %d %s", code, text)
+	}
+	if code, text := administer(t, s, "GET", "persistent/public/np/partitioned", ""); code != http.StatusOK || text != "[]" {
+		t.Errorf("persistent: %d %s", code, text)
+	}
+	if code, text := administer(t, s, "DELETE", "namespaces/public/np?force=true", ""); code != http.StatusNoContent {
+		t.Errorf("delete with force: %d %s", code, text)
 	}
 }

@@ -161,7 +161,7 @@ func (ts *Topics) TopicsOfNamespace(ctx context.Context, namespace string, mode 
 	return slices.Compact(names), nil
 }
 
-// PartitionedTopics lists the partitioned topics of a namespace, in order.
+// PartitionedTopics lists the partitioned topics of a namespace, persistent or not, in order.
 // Errors: ErrNamespaceNotFound.
 func (ts *Topics) PartitionedTopics(ctx context.Context, namespace string) ([]string, error) {
 	exists, err := ts.options.NamespaceExists(ctx, namespace)
@@ -173,12 +173,17 @@ func (ts *Topics) PartitionedTopics(ctx context.Context, namespace string) ([]st
 	}
 	tenant, local, _ := strings.Cut(namespace, "/")
 	var names []string
-	err = ts.eachName(ctx, ts.options.Keys.PartitionedPrefix(topicname.Persistent, tenant, local), func(topic string, _ []byte) error {
-		names = append(names, topicname.Name{Domain: topicname.Persistent, Tenant: tenant, Namespace: local, Local: topic}.String())
-		return nil
-	})
+	for _, domain := range []string{topicname.Persistent, topicname.NonPersistent} {
+		err := ts.eachName(ctx, ts.options.Keys.PartitionedPrefix(domain, tenant, local), func(topic string, _ []byte) error {
+			names = append(names, topicname.Name{Domain: domain, Tenant: tenant, Namespace: local, Local: topic}.String())
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	slices.Sort(names)
-	return names, err
+	return names, nil
 }
 
 func (ts *Topics) eachName(ctx context.Context, prefix string, visit func(name string, value []byte) error) error {
