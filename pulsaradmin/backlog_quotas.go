@@ -1,6 +1,9 @@
 package pulsaradmin
 
 import (
+	"cmp"
+	"net/http"
+
 	"github.com/pulsar-tc/pulsar-tc/resources"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -99,14 +102,24 @@ func changeQuotas(apply func(map[string]resources.BacklogQuota)) func(resources.
 
 // quotaType reads which of the two quotas is meant.
 func (c *call) quotaType() (string, error) {
-	switch kind := c.URL.Query().Get("backlogQuotaType"); kind {
-	case "", resources.BacklogSize:
-		return resources.BacklogSize, nil
-	case resources.BacklogAge:
-		return kind, nil
-	default:
-		return "", &refusal{400, "backlogQuotaType=" + kind + ": want destination_storage or message_age"}
+	kind := cmp.Or(c.URL.Query().Get("backlogQuotaType"), resources.BacklogSize)
+	return kind, checkQuotaType(kind)
+}
+
+func checkQuotaType(kind string) error {
+	switch kind {
+	case resources.BacklogSize, resources.BacklogAge:
+		return nil
 	}
+	return &refusal{http.StatusBadRequest, "backlogQuotaType=" + kind + ": want destination_storage or message_age"}
+}
+
+func checkQuota(q resources.BacklogQuota) error {
+	switch q.Policy {
+	case "producer_request_hold", "producer_exception", "consumer_backlog_eviction":
+		return nil
+	}
+	return badValue("policy=%.60q: want producer_request_hold, producer_exception or consumer_backlog_eviction", q.Policy)
 }
 
 func setQuota(c *call) (func(map[string]resources.BacklogQuota), error) {
@@ -118,11 +131,8 @@ func setQuota(c *call) (func(map[string]resources.BacklogQuota), error) {
 	if err := c.need(&given); err != nil {
 		return nil, err
 	}
-	switch given.Policy {
-	case "producer_request_hold", "producer_exception":
-	case "consumer_backlog_eviction":
-	default:
-		return nil, badValue("policy=%.60q: want producer_request_hold, producer_exception or consumer_backlog_eviction", given.Policy)
+	if err := checkQuota(given); err != nil {
+		return nil, err
 	}
 	return func(all map[string]resources.BacklogQuota) { all[kind] = given }, nil
 }

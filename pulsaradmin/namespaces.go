@@ -1,9 +1,12 @@
 package pulsaradmin
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -113,7 +116,31 @@ func (h *handler) createNamespace(c *call) (any, error) {
 	if err := h.checkClusters(given.ReplicationClusters); err != nil {
 		return nil, err
 	}
+	if err := checkPolicies(document, &given); err != nil {
+		return nil, err
+	}
 	return nil, h.Resources.CreateNamespace(c.Context(), namespace, document)
+}
+
+// checkPolicies refuses for a new namespace what the paths of its policies refuse.
+//
+// Source: NamespacesBase.validatePolicies.
+func checkPolicies(document resources.Document, given *resources.Policies) error {
+	for _, p := range namespacePolicies {
+		value := bytes.TrimSpace(document[p.member])
+		if !p.effect || len(value) == 0 || bytes.Equal(value, []byte("null")) {
+			continue
+		}
+		if _, err := p.kind(value); err != nil {
+			return fmt.Errorf("%s: %w", p.member, err)
+		}
+	}
+	for kind, quota := range given.BacklogQuotas {
+		if err := cmp.Or(checkQuotaType(kind), checkQuota(quota)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clusterNames is a list of clusters that exist.

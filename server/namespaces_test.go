@@ -67,3 +67,23 @@ func TestNonPersistentPartitionedTopic(t *testing.T) {
 		t.Errorf("delete with force: %d %s", code, text)
 	}
 }
+
+// A new namespace has no policy that the policy's own path refuses.
+func TestNewNamespaceWithBadPolicies(t *testing.T) {
+	s := start(t, load(t))
+	for policies, want := range map[string]int{
+		`{"retention_policies":{"retentionTimeInMinutes":5,"retentionSizeInMB":0}}`:                                    http.StatusPreconditionFailed,
+		`{"message_ttl_in_seconds":-1}`:                                                                                http.StatusPreconditionFailed,
+		`{"max_producers_per_topic":-1}`:                                                                               http.StatusPreconditionFailed,
+		`{"schema_compatibility_strategy":"SIDEWAYS"}`:                                                                 http.StatusBadRequest,
+		`{"backlog_quota_map":{"destination_storage":{"limitSize":1,"policy":"give_up"}}}`:                             http.StatusPreconditionFailed,
+		`{"backlog_quota_map":{"colour":{"limitSize":1,"policy":"producer_exception"}}}`:                               http.StatusBadRequest,
+		`{"retention_policies":null,"message_ttl_in_seconds":null,"backlog_quota_map":{},"max_producers_per_topic":3}`: http.StatusNoContent,
+	} {
+		if code, text := administer(t, s, "PUT", "namespaces/public/bad", policies); code != want {
+			t.Errorf("%s: %d %s, want %d", policies, code, text, want)
+		}
+		administer(t, s, "DELETE", "namespaces/public/bad", "")
+	}
+	status(t, "the client's own policies", adminClient(t, s).Namespaces().CreateNsWithPolices("public/good", *utils.NewDefaultPolicies()), 0)
+}
