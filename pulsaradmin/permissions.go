@@ -1,6 +1,7 @@
 package pulsaradmin
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -42,8 +43,8 @@ func authPolicies(auth resources.AuthPolicies) resources.AuthPolicies {
 }
 
 // changeAuth alters the permissions of a namespace.
-func (h *handler) changeAuth(c *call, namespace string, alter func(*resources.AuthPolicies)) error {
-	return h.Resources.UpdateNamespace(c.Context(), namespace, func(d resources.Document) error {
+func (h *handler) changeAuth(ctx context.Context, namespace string, alter func(*resources.AuthPolicies)) error {
+	return h.Resources.UpdateNamespace(ctx, namespace, func(d resources.Document) error {
 		var stored resources.Policies
 		if err := d.Decode(&stored); err != nil {
 			return err
@@ -88,7 +89,7 @@ func (h *handler) grantNamespace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.changeAuth(c, namespace, func(auth *resources.AuthPolicies) { auth.Namespace[role] = given })
+	return nil, h.changeAuth(c.Context(), namespace, func(auth *resources.AuthPolicies) { auth.Namespace[role] = given })
 }
 
 func (h *handler) revokeNamespace(c *call) (any, error) {
@@ -96,7 +97,7 @@ func (h *handler) revokeNamespace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.changeAuth(c, namespace, func(auth *resources.AuthPolicies) { delete(auth.Namespace, c.PathValue("role")) })
+	return nil, h.changeAuth(c.Context(), namespace, func(auth *resources.AuthPolicies) { delete(auth.Namespace, c.PathValue("role")) })
 }
 
 func (h *handler) getSubscriptionPermissions(c *call) (any, error) {
@@ -120,7 +121,7 @@ func (h *handler) grantSubscription(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.changeAuth(c, namespace, func(auth *resources.AuthPolicies) { auth.Subscriptions[subscription] = roles })
+	return nil, h.changeAuth(c.Context(), namespace, func(auth *resources.AuthPolicies) { auth.Subscriptions[subscription] = roles })
 }
 
 // revokeSubscription takes one role away. A subscription without roles binds nobody any more.
@@ -133,7 +134,7 @@ func (h *handler) revokeSubscription(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.changeAuth(c, namespace, func(auth *resources.AuthPolicies) {
+	return nil, h.changeAuth(c.Context(), namespace, func(auth *resources.AuthPolicies) {
 		left := slices.DeleteFunc(slices.Clone(auth.Subscriptions[subscription]), func(role string) bool { return role == c.PathValue("role") })
 		auth.Subscriptions[subscription] = left
 		if len(left) == 0 {
@@ -166,7 +167,7 @@ func (h *handler) grantTopic(c *call, name topicname.Name) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.changeAuth(c, name.NamespaceName(), func(auth *resources.AuthPolicies) {
+	return nil, h.changeAuth(c.Context(), name.NamespaceName(), func(auth *resources.AuthPolicies) {
 		if auth.Topics[name.String()] == nil {
 			auth.Topics[name.String()] = map[string][]string{}
 		}
@@ -177,7 +178,7 @@ func (h *handler) grantTopic(c *call, name topicname.Name) (any, error) {
 // revokeTopic takes away what a role was given on the topic itself. Errors: 412 if that is nothing, as in Pulsar.
 func (h *handler) revokeTopic(c *call, name topicname.Name) (any, error) {
 	role, found := c.PathValue("role"), false
-	err := h.changeAuth(c, name.NamespaceName(), func(auth *resources.AuthPolicies) {
+	err := h.changeAuth(c.Context(), name.NamespaceName(), func(auth *resources.AuthPolicies) {
 		_, found = auth.Topics[name.String()][role]
 		delete(auth.Topics[name.String()], role)
 		if len(auth.Topics[name.String()]) == 0 {

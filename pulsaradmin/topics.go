@@ -1,11 +1,14 @@
 package pulsaradmin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -168,7 +171,27 @@ func (h *handler) createTopic(c *call, name topicname.Name) (any, error) {
 func (h *handler) removeTopic(c *call, name topicname.Name) (any, error) {
 	ctx, cancel := c.within()
 	defer cancel()
-	return nil, h.Topics.DeleteTopic(ctx, name, c.flag("force"))
+	return nil, h.withGrants(ctx, name.NamespaceName(), h.Topics.DeleteTopic(ctx, name, c.flag("force")), func(topic string) bool {
+		return topic == name.String()
+	})
+}
+
+// withGrants takes away what roles were granted on a topic that is deleted, or is gone already, and returns how the deletion ended.
+// The names of a topic's grants are those that of chooses.
+//
+// Source: BrokerService.deleteTopicAuthenticationWithRetry.
+func (h *handler) withGrants(ctx context.Context, namespace string, deleted error, of func(topic string) bool) error {
+	if deleted != nil && !errors.Is(deleted, topic.ErrTopicNotFound) {
+		return deleted
+	}
+	found, err := h.Resources.FindNamespace(ctx, namespace)
+	if found == nil || err != nil || !slices.ContainsFunc(slices.Collect(maps.Keys(found.Auth.Topics)), of) {
+		return cmp.Or(deleted, err)
+	}
+	err = h.changeAuth(ctx, namespace, func(auth *resources.AuthPolicies) {
+		maps.DeleteFunc(auth.Topics, func(topic string, _ map[string][]string) bool { return of(topic) })
+	})
+	return cmp.Or(deleted, err)
 }
 
 // partitionedMedia is the media type of a body with properties. Source: PersistentTopics.createPartitionedTopic.
@@ -226,7 +249,10 @@ func (h *handler) getPartitions(c *call, name topicname.Name) (any, error) {
 func (h *handler) removePartitions(c *call, name topicname.Name) (any, error) {
 	ctx, cancel := c.within()
 	defer cancel()
-	return nil, c.deleteSpread(ctx, name, c.flag("force"))
+	return nil, h.withGrants(ctx, name.NamespaceName(), c.deleteSpread(ctx, name, c.flag("force")), func(topic string) bool {
+		one, err := topicname.Parse(topic)
+		return err == nil && one.Base() == name
+	})
 }
 
 func (h *handler) getProperties(c *call, name topicname.Name) (any, error) {

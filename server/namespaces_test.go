@@ -87,3 +87,31 @@ func TestNewNamespaceWithBadPolicies(t *testing.T) {
 	}
 	status(t, "the client's own policies", adminClient(t, s).Namespaces().CreateNsWithPolices("public/good", *utils.NewDefaultPolicies()), 0)
 }
+
+// Who makes a topic anew does not let in whom its predecessor let in.
+func TestGrantsGoWithTheirTopic(t *testing.T) {
+	s := start(t, load(t))
+	for _, topic := range []struct{ make, remove, body string }{
+		{"persistent/public/default/g", "persistent/public/default/g", ""},
+		{"persistent/public/default/p/partitions", "persistent/public/default/p/partitions", "2"},
+	} {
+		permissions := strings.TrimSuffix(topic.make, "/partitions") + "/permissions"
+		administer(t, s, "PUT", topic.make, topic.body)
+		if topic.body != "" {
+			administer(t, s, "POST", "persistent/public/default/p-partition-1/permissions/alice", `["consume"]`)
+		}
+		if code, text := administer(t, s, "POST", permissions+"/alice", `["consume"]`); code != http.StatusNoContent {
+			t.Fatalf("grant: %d %s", code, text)
+		}
+		if code, text := administer(t, s, "DELETE", topic.remove, ""); code != http.StatusNoContent {
+			t.Fatalf("delete: %d %s", code, text)
+		}
+		administer(t, s, "PUT", topic.make, topic.body)
+		if code, text := administer(t, s, "GET", permissions, ""); code != http.StatusOK || text != "{}" {
+			t.Errorf("%s: %d %s", topic.make, code, text)
+		}
+	}
+	if code, text := administer(t, s, "GET", "namespaces/public/default", ""); code != http.StatusOK || strings.Contains(text, "alice") {
+		t.Errorf("namespace: %d %s", code, text)
+	}
+}
