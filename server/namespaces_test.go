@@ -115,3 +115,16 @@ func TestGrantsGoWithTheirTopic(t *testing.T) {
 		t.Errorf("namespace: %d %s", code, text)
 	}
 }
+
+// What holds for a topic without policies is what broker.conf says.
+func TestAppliedPoliciesAreTheSettings(t *testing.T) {
+	s := start(t, load(t, "brokerDeleteInactiveTopicsMode=delete_when_subscriptions_caught_up", "delayedDeliveryTickTimeMillis=250"))
+	for path, want := range map[string]string{
+		"inactiveTopicPolicies": `"inactiveTopicDeleteMode":"delete_when_subscriptions_caught_up"`,
+		"delayedDelivery":       `"tickTime":250`,
+	} {
+		if code, text := administer(t, s, "GET", "persistent/public/default/x/"+path+"?applied=true", ""); code != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}

@@ -69,10 +69,10 @@ func (s *Server) brokerDefaults() map[string]any {
 		"retention_policies":     map[string]int{"retentionTimeInMinutes": c.DefaultRetentionTimeInMinutes, "retentionSizeInMB": c.DefaultRetentionSizeInMB},
 		"deduplicationEnabled":   c.BrokerDeduplicationEnabled,
 		"inactive_topic_policies": map[string]any{
-			"inactiveTopicDeleteMode": "delete_when_no_subscriptions", "deleteWhileInactive": c.BrokerDeleteInactiveTopicsEnabled,
+			"inactiveTopicDeleteMode": c.BrokerDeleteInactiveTopicsMode, "deleteWhileInactive": c.BrokerDeleteInactiveTopicsEnabled,
 			"maxInactiveDurationSeconds": int64(s.brokerPolicies.InactiveAfter / time.Second),
 		},
-		"delayed_delivery_policies":        map[string]any{"active": c.DelayedDeliveryEnabled, "tickTime": 1000},
+		"delayed_delivery_policies":        map[string]any{"active": c.DelayedDeliveryEnabled, "tickTime": c.DelayedDeliveryTick.Milliseconds()},
 		"max_producers_per_topic":          c.MaxProducersPerTopic,
 		"max_consumers_per_topic":          c.MaxConsumersPerTopic,
 		"max_consumers_per_subscription":   c.MaxConsumersPerSubscription,
