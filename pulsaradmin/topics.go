@@ -336,8 +336,15 @@ func (h *handler) terminate(c *call, name topicname.Name) (any, error) {
 func (h *handler) terminatePartitions(c *call, name topicname.Name) (any, error) {
 	ctx, cancel := c.within()
 	defer cancel()
+	partitions, _, err := h.Topics.PartitionedMetadata(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if partitions == 0 {
+		return nil, &refusal{http.StatusMethodNotAllowed, "Termination of a non-partitioned topic is not allowed using partitioned-terminate, please use terminate commands."}
+	}
 	last := map[string]messageID{}
-	err := h.eachPartition(ctx, name, func(one topicname.Name) error {
+	err = h.eachPartition(ctx, name, func(one topicname.Name) error {
 		id, err := h.Topics.Terminate(ctx, one)
 		shown := shownID(one, id)
 		if err = c.orThere(ctx, one, err, "/terminate", &shown); err == nil {

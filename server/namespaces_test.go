@@ -128,3 +128,17 @@ func TestAppliedPoliciesAreTheSettings(t *testing.T) {
 		}
 	}
 }
+
+// Who means a partitioned topic does not terminate a plain one, which no call takes back.
+func TestTerminatePartitionsOfNone(t *testing.T) {
+	s := start(t, load(t))
+	administer(t, s, "PUT", "persistent/public/default/x", "")
+	if code, text := administer(t, s, "POST", "persistent/public/default/x/terminate/partitions", ""); code != http.StatusMethodNotAllowed {
+		t.Errorf("terminate: %d %s", code, text)
+	}
+	producer, err := officialClient(t, s).CreateProducer(pulsar.ProducerOptions{Topic: "x"})
+	if err != nil {
+		t.Fatalf("it is terminated all the same: %v", err)
+	}
+	producer.Close()
+}
