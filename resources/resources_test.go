@@ -332,3 +332,30 @@ func FuzzPolicies(f *testing.F) {
 		}
 	})
 }
+
+// Policies of a topic are kept for a namespace that another process has just made, and not for one that is deleted meanwhile: the next
+// namespace of that name would have them.
+func TestTopicPoliciesNeedTheirNamespace(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	other := open(t, store)
+	late, err := Open(t.Context(), Options{
+		KV: store.Client(), Watcher: deafWatcher{}, Keys: etcdtest.Space, Cluster: "here", Shared: true, Log: zerolog.Nop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(late.Close)
+	name := topicname.Name{Domain: topicname.Persistent, Tenant: "public", Namespace: "ns", Local: "x"}
+	set := func(d Document) error { return d.Set("message_ttl_in_seconds", 3) }
+	check(t, "make a namespace", other.CreateNamespace(t.Context(), "public/ns", nil), nil)
+	check(t, "set a policy elsewhere", late.UpdateTopic(t.Context(), name, set), nil)
+	check(t, "delete the namespace meanwhile", other.UpdateTopic(t.Context(), name, func(d Document) error {
+		check(t, "delete the namespace", other.DeleteNamespace(t.Context(), "public/ns"), nil)
+		return set(d)
+	}), ErrNamespaceNotFound)
+	check(t, "make it anew", other.CreateNamespace(t.Context(), "public/ns", nil), nil)
+	got, err := store.Client().Get(t.Context(), other.topics.prefix+topicName(name))
+	if err != nil || len(got.Kvs) != 0 {
+		t.Errorf("the new namespace has a policy of the old one: %v, %v", got, err)
+	}
+}

@@ -13,7 +13,10 @@ func (r *Resources) Topic(name topicname.Name) *Policies { return r.topics.get(t
 // UpdateTopic alters the policies of a topic; they stay when the topic does not exist. Errors: ErrNamespaceNotFound, those of
 // alter.
 func (r *Resources) UpdateTopic(ctx context.Context, name topicname.Name, alter func(Document) error) error {
-	if r.Namespace(name.NamespaceName()) == nil {
+	switch found, err := r.FindNamespace(ctx, name.NamespaceName()); {
+	case err != nil:
+		return err
+	case found == nil:
 		return ErrNamespaceNotFound
 	}
 	return update(ctx, r, r.topics, alteration{
