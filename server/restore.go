@@ -39,7 +39,8 @@ func (e *ClockBehindError) Error() string {
 }
 
 // Restore copies a backup into the data directory, which must not hold a store yet, and makes sure that ids go on above those
-// handed out since the backup (promise 5): by the clock, or from idFloor if that is not 0. It leaves nothing behind if it fails.
+// handed out since the backup (promise 5): by the clock, or from idFloor if that is not 0. It leaves nothing behind if it fails;
+// if it is killed no server starts there until it is run again.
 func Restore(ctx context.Context, options Options, backup string, idFloor uint64) (err error) {
 	if options.External() {
 		return errors.New("metadataStoreUrl names an etcd cluster: restore that with etcd's own tools, while no process uses it")
@@ -51,13 +52,22 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 	if idFloor > maxIDFloor {
 		return fmt.Errorf("--id-floor %d: want at most %d, which leaves ids to hand out", idFloor, uint64(maxIDFloor))
 	}
+	if options.unfinishedRestore() != nil {
+		if err := os.RemoveAll(to); err != nil {
+			return fmt.Errorf("remove what an unfinished restore left: %w", err)
+		}
+	}
 	if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("data directory %s holds a store already; restore into an empty one", options.Config.DataDir)
+	}
+	if err := options.beginRestore(); err != nil {
+		return fmt.Errorf("begin the restore: %w", err)
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(to))
 		}
+		err = errors.Join(err, os.Remove(options.restoring()))
 	}()
 	if err := copyPrivately(to, from); err != nil {
 		return fmt.Errorf("copy the backup: %w", err)
@@ -73,6 +83,25 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 		}
 	}
 	return nil
+}
+
+// restoring is a file that is in the data directory while a restore is under way: what is there is no store yet, and its ids are not
+// raised.
+func (o *Options) restoring() string { return filepath.Join(o.Config.DataDir, "restoring") }
+
+func (o *Options) beginRestore() error {
+	if err := os.MkdirAll(o.Config.DataDir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(o.restoring(), nil, 0o600)
+}
+
+// unfinishedRestore refuses a data directory into which a restore was begun and not finished.
+func (o *Options) unfinishedRestore() error {
+	if _, err := os.Stat(o.restoring()); err != nil {
+		return nil
+	}
+	return fmt.Errorf("a restore into data directory %s did not finish: run it again", o.Config.DataDir)
 }
 
 // copyPrivately copies a directory so that its owner alone can read the copy, whatever the modes of the backup are.

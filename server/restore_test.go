@@ -151,3 +151,26 @@ func TestRestoreRefusesAFloorBeyondAllIDs(t *testing.T) {
 		}
 	}
 }
+
+// A restore that was killed left part of a store, which etcd would take for a whole one with ids of the past: no server starts there
+// until the restore is run again.
+func TestRestoreThatWasKilled(t *testing.T) {
+	original := load(t)
+	begin(t, original, 1)
+	saved, killed := backup(t, original), load(t)
+	if err := killed.beginRestore(); err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(storeDir, "member", "snap")
+	if err := os.CopyFS(filepath.Join(killed.Config.DataDir, part), os.DirFS(filepath.Join(saved, part))); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Start(t.Context(), killed); err == nil {
+		stop(t, s)
+		t.Fatal("started from a part of a backup")
+	}
+	if err := Restore(t.Context(), killed, saved, 0); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, killed, 1)
+}

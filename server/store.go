@@ -84,6 +84,11 @@ func (o *Options) openStore(ctx context.Context) (*etcdstore.Store, error) {
 }
 
 func (s *Server) openStore(ctx, run context.Context) error {
+	if !s.options.External() {
+		if err := s.options.unfinishedRestore(); err != nil {
+			return err
+		}
+	}
 	store, err := s.options.openStore(ctx)
 	if err != nil {
 		return err
