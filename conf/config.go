@@ -88,7 +88,7 @@ type Config struct {
 	TransactionMetaPersistMaxPerCoord    int           `conf:"transactionMetaPersistMaxPerCoordinator" default:"1000000" range:"1," doc:"Outcomes that one coordinator keeps at most, whatever their age."`
 	AllowAutoTopicCreation               bool          `conf:"allowAutoTopicCreation" default:"true" doc:"Topics are created on first use."`
 	AllowAutoTopicCreationType           string        `conf:"allowAutoTopicCreationType" default:"non-partitioned" oneof:"non-partitioned|partitioned" doc:"Kind of a topic created on first use."`
-	DefaultNumPartitions                 int           `conf:"defaultNumPartitions" default:"1" range:"1,100000" doc:"Partitions of a partitioned topic created on first use."`
+	DefaultNumPartitions                 int           `conf:"defaultNumPartitions" default:"1" range:"1,100000" doc:"Partitions of a partitioned topic created on first use; at most 2729, with an etcd cluster a third of etcdMaxTxnOps."`
 	AllowAutoSubscriptionCreationEnabled bool          `conf:"allowAutoSubscriptionCreation" default:"true" doc:"Subscriptions are created on first use."`
 
 	// Policies of topics, where neither the topic nor its namespace says otherwise.

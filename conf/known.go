@@ -141,7 +141,7 @@ var notHonoured = []known{
 	{key: "maxUnackedMessagesPerBroker", harmless: "0", reason: notCounted},
 	{key: "maxSameAddressProducersPerTopic", harmless: "0", reason: notCounted},
 	{key: "maxSameAddressConsumersPerTopic", harmless: "0", reason: notCounted},
-	{key: "maxNumPartitionsPerPartitionedTopic", harmless: "0", reason: "a partitioned topic has at most 2730 partitions"},
+	{key: "maxNumPartitionsPerPartitionedTopic", harmless: "0", reason: "a partitioned topic has at most 2729 partitions, with an etcd cluster a third of etcdMaxTxnOps"},
 	{key: "brokerPublisherThrottlingMaxMessageRate", harmless: "0", reason: notThrottled},
 	{key: "brokerPublisherThrottlingMaxByteRate", harmless: "0", reason: notThrottled},
 	{key: "maxPublishRatePerTopicInMessages", harmless: "0", reason: notThrottled},

@@ -158,6 +158,10 @@ func (s *Server) startTopics(_, run context.Context) error {
 	topicOptions.Wrote, topicOptions.Admit, topicOptions.AdmitAck = s.store.Wrote, s.admitMessage, s.admitAck
 	s.share(&topicOptions)
 	s.topics = topic.New(topicOptions)
+	if most := s.topics.MaxPartitions(); topicOptions.AutoPartitions > most {
+		s.topics.Close(run)
+		return fmt.Errorf("defaultNumPartitions=%d: a partitioned topic has at most %d partitions in this store", topicOptions.AutoPartitions, most)
+	}
 	s.onClose(s.closeTopics)
 	s.nonPersistent = nonpersistent.New(s.nonPersistentOptions())
 	s.terminated = terminatedtopic.New(registrar, s.options.terminated(s.limits))

@@ -134,6 +134,12 @@ func TestStartRefuses(t *testing.T) {
 	if _, err := Start(t.Context(), taken); err == nil || !strings.Contains(err.Error(), "brokerServicePort="+port) {
 		t.Errorf("a port in use: %v", err)
 	}
+
+	many := load(t, "allowAutoTopicCreationType=partitioned", "defaultNumPartitions=5000")
+	if s, err := Start(t.Context(), many); err == nil || !strings.Contains(err.Error(), "defaultNumPartitions=5000") {
+		t.Errorf("more partitions than any topic may have: %v", err)
+		stop(t, s)
+	}
 }
 
 // A server that was closed leaves its data directory to the next one, and ids go on (promise 5).
