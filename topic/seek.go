@@ -115,7 +115,12 @@ func (i *seekItem) prepare(g *group) bool {
 func (i *seekItem) undo() {}
 
 func (i *seekItem) done(*group) {
-	i.subscription.seeking = false
+	s := i.subscription
+	s.seeking = false
+	if _, more := s.topic.unsaved[s]; more {
+		s.waiting = append(s.waiting, i.answer)
+		return
+	}
 	i.answer(nil)
 }
 

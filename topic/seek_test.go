@@ -245,3 +245,24 @@ func TestUnsubscribe(t *testing.T) {
 	w.end(id, txn.Commit, "a", "s")
 	w.subscribe("a", "s", earliest).want("m0", "m1", "m2")
 }
+
+// TestSeekIntoABatch: the indexes before the one that a seek names are not given, also behind a load.
+func TestSeekIntoABatch(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	at := p.send(batchOf(3, message(0, "batch")))
+	p.send(message(3, "m"))
+	c := w.subscribe("a", "s", earliest)
+	c.want("batch", "m")
+	to := idOf(at)
+	to.AckSet = []int64{4}
+	c.seek(&pulsarproto.CommandSeek{MessageId: to})
+	for range 2 {
+		c = w.subscribe("a", "s")
+		if d := c.want("batch")[0]; len(d.AckSet) != 1 || d.AckSet[0] != 4 {
+			t.Fatalf("given with ack_set %b, want the last", d.AckSet)
+		}
+		c.want("m")
+		w.restart()
+	}
+}

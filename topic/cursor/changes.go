@@ -109,8 +109,8 @@ const leastOps = 5
 // PutOverhead is about what a put takes beside its value, in bytes.
 const PutOverhead = 200
 
-// Changes returns what to write, in at most maxOps operations or 5, if that is more. Puts take at most maxBytes of them. It
-// changes nothing: call Saved when it is durable, or Changes again.
+// Changes returns what to write, in at most maxOps operations or 5, if that is more. Puts take at most maxBytes of them; those
+// behind a reset are left to the next write. It changes nothing: call Saved when it is durable, or Changes again.
 func (c *Cursor) Changes(maxOps, maxBytes int) Changes {
 	out := Changes{Reset: c.changed.reset, at: c.frontier}
 	if c.changed.frontier {
@@ -146,6 +146,9 @@ func (c *Cursor) Changes(maxOps, maxBytes int) Changes {
 	slices.SortFunc(out.PutBuckets, func(a, b BucketValue) int { return a.Bucket.first().Compare(b.Bucket.first()) })
 	slices.SortFunc(out.PutPartials, func(a, b PartialValue) int { return a.Position.Compare(b.Position) })
 	slices.SortFunc(out.DropPartials, ledger.Position.Compare)
+	if out.Reset {
+		maxOps = 0 // the deletes would cover the puts
+	}
 	out.cut(max(0, maxOps-leastOps), maxBytes)
 	return out
 }
