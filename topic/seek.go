@@ -58,7 +58,7 @@ func (s *subscription) disconnectAll() {
 func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 	t, s := c.topic, c.subscription
 	to := t.seekPosition(id, s.readCompacted)
-	if len(id.GetAckSet()) == 0 || !t.exists(to) {
+	if len(id.GetAckSet()) == 0 || !names(id, to) || !t.exists(to) {
 		t.queue.push(&seekItem{subscription: s, to: to, answer: done})
 		return
 	}
@@ -92,6 +92,11 @@ func (t *Topic) seekPosition(id *pulsarproto.MessageIdData, compacted bool) ledg
 		return limit
 	}
 	return p
+}
+
+// names reports whether id names p itself, rather than something of which p is the nearest that can be read.
+func names(id *pulsarproto.MessageIdData, p ledger.Position) bool {
+	return p == ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}
 }
 
 func (i *seekItem) prepare(g *group) bool {

@@ -266,3 +266,52 @@ func TestSeekIntoABatch(t *testing.T) {
 		w.restart()
 	}
 }
+
+// TestSeekIntoWhatCannotBeRead: the ack_set of a seek counts for the batch that it names alone, not for the nearest that can be read.
+func TestSeekIntoWhatCannotBeRead(t *testing.T) {
+	w := newWorld(t, trims)
+	p := w.produce("a")
+	gone := p.send(batchOf(2, message(0, "gone")))
+	c := w.subscribe("a", "s", earliest)
+	c.want("gone")
+	p.send(batchOf(2, message(2, "first")))
+	c.want("first")
+	c.ack(gone)
+	w.trim("a")
+	id := w.coord.begin()
+	p.send(inTxn(id, batchOf(2, message(4, "open"))))
+	held := p.send(batchOf(2, message(6, "held")))
+	seek := func(to ledger.Position) {
+		t.Helper()
+		named := idOf(to)
+		named.AckSet = []int64{2}
+		c.seek(&pulsarproto.CommandSeek{MessageId: named})
+		c = w.subscribe("a", "s")
+	}
+	seek(gone)
+	if d := c.want("first")[0]; d.AckSet != nil {
+		t.Errorf("behind a seek to what is trimmed: ack_set %b", d.AckSet)
+	}
+	seek(held)
+	w.end(id, txn.Commit, "a", "")
+	if d := c.want("open")[0]; d.AckSet != nil {
+		t.Errorf("behind a seek behind an open transaction: ack_set %b", d.AckSet)
+	}
+	c.want("held")
+}
+
+// TestResetCursorBehindWhatIsTrimmed: nothing that is there is left out.
+func TestResetCursorBehindWhatIsTrimmed(t *testing.T) {
+	w := newWorld(t, trims)
+	p := w.produce("a")
+	gone := p.send(message(0, "gone"))
+	c := w.subscribe("a", "s", earliest)
+	p.send(message(1, "first"))
+	c.want("gone", "first")
+	c.ack(gone)
+	w.trim("a")
+	if err := w.topics.ResetCursor(context.Background(), parse(t, "a"), "s", idOf(gone), true); err != nil {
+		t.Fatal(err)
+	}
+	w.subscribe("a", "s").want("first")
+}

@@ -133,7 +133,7 @@ func (ts *Topics) DeleteSubscription(ctx context.Context, name topicname.Name, n
 func (ts *Topics) ResetCursor(ctx context.Context, name topicname.Name, named string, position *pulsarproto.MessageIdData, behind bool) error {
 	_, err := askSubscription(ctx, ts, name, named, func(s *subscription, answer func(struct{}, error)) {
 		to := s.topic.seekPosition(position, s.readCompacted)
-		if behind && s.topic.exists(to) {
+		if behind && names(position, to) && s.topic.exists(to) {
 			to = to.Next()
 		}
 		s.disconnectAll()
