@@ -96,6 +96,7 @@ func (c *ackCommit) answer(err error) {
 
 func (e *endAckItem) prepare(g *group) bool {
 	if e.commit != nil {
+		e.on.ackHeld(e.on.pending.Held(e.id)) // a seek before it may be prepared again, too
 		e.on.resume(g)
 		return true
 	}

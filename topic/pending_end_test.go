@@ -163,3 +163,35 @@ func TestPlainOrPartitioned(t *testing.T) {
 		t.Fatalf("partition that does not exist: %v", err)
 	}
 }
+
+// TestCommitBehindASeekOfARefusedGroup: a commit behind a seek acknowledges what the transaction holds, also if the write that both
+// were in is made again.
+func TestCommitBehindASeekOfARefusedGroup(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	at, _ := sendMany(p, 3)
+	c := w.subscribe("a", "s", earliest)
+	c.want("m0", "m1", "m2")
+	id := w.coord.begin()
+	if err := c.ackIn(id, at[1]); err != nil {
+		t.Fatal(err)
+	}
+	release := w.hold()
+	p.Send(message(3, "m3"))
+	w.posted("a")
+	sought, ended := make(chan error, 1), make(chan error, 1)
+	c.Seek(&pulsarproto.CommandSeek{MessageId: idOf(at[0])}, func(err error) { sought <- err })
+	w.coord.decide(t, id)
+	w.topics.EndTxn(context.Background(), id, w.participant("a", "s"), txn.Commit, 0, func(err error) { ended <- err })
+	p.Send(inTxn(w.coord.begin(), message(4, "m4"))) // not registered yet: the write is refused
+	w.posted("a")
+	release()
+	for _, done := range []chan error{sought, ended} {
+		if err := wait(t, done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.subscribe("a", "s").want("m0", "m2", "m3")
+	w.restart()
+	w.subscribe("a", "s").want("m0", "m2", "m3")
+}
