@@ -287,3 +287,31 @@ func TestTerminateWithinGroup(t *testing.T) {
 		t.Fatalf("last message %v, %v", last, err)
 	}
 }
+
+// TestTerminateTwiceAtOnce: both are answered.
+func TestTerminateTwiceAtOnce(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("t")
+	release := w.hold()
+	p.Send(message(0, "m"))
+	w.posted("t")
+	answers := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := w.topics.Terminate(context.Background(), parse(t, "t"))
+			answers <- err
+		}()
+	}
+	topic := w.topics.loaded(parse(t, "t").String())
+	eventually(t, "both wait", func() bool {
+		waiting := make(chan int, 1)
+		topic.ask(func(bool) { waiting <- len(topic.queue.items) - topic.queue.head })
+		return <-waiting == 2
+	})
+	release()
+	for range 2 {
+		if err := wait(t, answers); err != nil {
+			t.Error(err)
+		}
+	}
+}

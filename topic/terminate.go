@@ -29,7 +29,7 @@ type terminateItem struct {
 }
 
 func (i *terminateItem) prepare(g *group) bool {
-	if i.topic.terminated {
+	if i.topic.terminated || g.terminates {
 		return true
 	}
 	if !g.fits(1, 0) {
