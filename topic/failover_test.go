@@ -138,3 +138,16 @@ func TestFailoverDelayEndsByItself(t *testing.T) {
 	b.want("m0")
 	w.subscribe("a-partition-0", "s", failover, named("a")).want("m0")
 }
+
+// TestSharedBehindFailover: what the last consumer of a Failover subscription had is given to the first of another type, also
+// within the delay of a failover.
+func TestSharedBehindFailover(t *testing.T) {
+	for _, kind := range []subscribeOption{shared, byKey} {
+		w := newWorld(t, func(o *Options) { o.FailoverDelay = time.Hour })
+		_, payloads := sendMany(w.produce("a"), 3)
+		c := w.subscribe("a", "s", failover, earliest)
+		c.want(payloads...)
+		c.Close()
+		w.subscribe("a", "s", kind).want(payloads...)
+	}
+}

@@ -248,6 +248,8 @@ func (s *subscription) add(i *subscribeItem) (*consumer, error) {
 
 func (s *subscription) addShared(c *consumer, meta *pulsarproto.KeySharedMeta) error {
 	if len(s.consumers) == 0 {
+		s.settling = false // of another type before
+		s.rewind()
 		s.levels, s.parked = nil, newParking()
 		s.sticky = s.topic.options.newKeyShared(meta)
 		if s.holders.keys == nil {
