@@ -28,7 +28,7 @@ type folding struct {
 func (s *subscription) committed(id txn.ID) {
 	held := s.pending.Release(id)
 	s.ackHeld(held)
-	s.freePending(held.Individual)
+	s.freePending(held)
 	s.settled = append(s.settled, id)
 	s.topic.folding.subscriptions[s] = struct{}{}
 	s.topic.settling.fold(1)

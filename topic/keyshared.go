@@ -93,13 +93,26 @@ func (s *subscription) letGo(c *consumer, p ledger.Position, key waitKey) {
 }
 
 // freePending takes back the keys of what a transaction held that has ended.
-func (s *subscription) freePending(held []pendingack.Hold) {
-	for _, hold := range held {
-		if whole, indexes := s.pending.Hidden(hold.Position); whole || !indexes.Empty() {
-			continue
+func (s *subscription) freePending(held pendingack.Held) {
+	for _, hold := range held.Individual {
+		s.freeKey(hold.Position)
+	}
+	if held.Cumulative == nil {
+		return
+	}
+	for p := range s.holders.pending {
+		if !held.Cumulative.Position.Before(p) {
+			s.freeKey(p)
 		}
-		if key, known := s.holders.ended(hold.Position); known {
-			s.offerKey(key)
-		}
+	}
+}
+
+// freeKey takes back the key of p if no transaction holds anything of p any more.
+func (s *subscription) freeKey(p ledger.Position) {
+	if whole, indexes := s.pending.Hidden(p); whole || !indexes.Empty() {
+		return
+	}
+	if key, known := s.holders.ended(p); known {
+		s.offerKey(key)
 	}
 }

@@ -315,3 +315,28 @@ func TestKeySharedFromTheStore(t *testing.T) {
 		first = first[10:]
 	}
 }
+
+// TestKeySharedBehindCumulativePendingAck: messages that a transaction holds cumulatively, from when the subscription was
+// Exclusive, hold their keys no longer than that.
+func TestKeySharedBehindCumulativePendingAck(t *testing.T) {
+	for _, action := range []txn.Action{txn.Abort, txn.Commit} {
+		w := newWorld(t)
+		k := newKeyed(w.produce("a"))
+		c := w.subscribe("a", "s", earliest)
+		k.send("k", "k")
+		id := w.coord.begin()
+		if err := c.tryAck(ackInTxn(id, ackOf(pulsarproto.CommandAck_Cumulative, k.at["k-1"]))); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		c = w.subscribe("a", "s", byKey)
+		k.send("k")
+		c.wantTexts(w, "a")
+		w.end(id, action, "a", "s")
+		if action == txn.Commit {
+			c.wantTexts(w, "a", "k-2")
+		} else {
+			c.wantTexts(w, "a", "k-0", "k-1", "k-2")
+		}
+	}
+}

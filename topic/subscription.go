@@ -166,7 +166,7 @@ func (s *subscription) saved() {
 	commits, waiting := s.commits, s.waiting
 	s.commits, s.waiting = nil, nil
 	for _, c := range commits {
-		s.freePending(s.pending.Release(c.id).Individual)
+		s.freePending(s.pending.Release(c.id))
 		s.topic.settling.drop(c.id)
 	}
 	for _, c := range commits {
@@ -195,7 +195,7 @@ func (s *subscription) fail(err error) {
 // giveBack makes available again exactly what an aborted transaction held, as far as it was looked at already; the rest is
 // delivered in its turn.
 func (s *subscription) giveBack(held pendingack.Held) {
-	defer s.freePending(held.Individual)
+	defer s.freePending(held)
 	for _, hold := range held.Individual {
 		s.again(hold.Position, hold.Acked)
 	}
