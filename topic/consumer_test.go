@@ -254,3 +254,30 @@ func TestInitialPosition(t *testing.T) {
 	latest.want("t", "behind")
 	first.want("t", "behind")
 }
+
+// TestPermitsOfPartsOfBatches: what of a batch is not given takes no permits: clients do not give these back.
+func TestPermitsOfPartsOfBatches(t *testing.T) {
+	for _, kind := range []pulsarproto.CommandSubscribe_SubType{pulsarproto.CommandSubscribe_Exclusive, pulsarproto.CommandSubscribe_Shared} {
+		w := newWorld(t)
+		p := w.produce("a")
+		c, err := w.trySubscribe("a", "s", ofType(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := p.send(batchOf(4, message(0, "batch")))
+		c.Flow(4)
+		c.want("batch")
+		if err := c.tryAck(partOf(pulsarproto.CommandAck_Individual, at, 8)); err != nil { // all but the last
+			t.Fatal(err)
+		}
+		c.Flow(4)
+		for range 4 {
+			c.Redeliver(redeliver())
+			if d := c.want("batch")[0]; len(d.AckSet) != 1 || d.AckSet[0] != 8 {
+				t.Fatalf("ack_set %b", d.AckSet)
+			}
+		}
+		c.Redeliver(redeliver())
+		c.wantNothing(w, "a")
+	}
+}

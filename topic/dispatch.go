@@ -31,17 +31,20 @@ func (c *consumer) ready() bool {
 	return c.attached && c.permits > 0 && !c.overloaded && !c.client.Full()
 }
 
-// deliver hands e, or indexes of it, to the consumer. key is given on Key_Shared.
+// deliver hands e, or indexes of it, to the consumer. key is given on Key_Shared. What is left out of a batch takes no permits.
+//
+// Source: Consumer.sendMessages; ConsumerImpl.receiveIndividualMessagesFromBatch, which gives no permits back for it.
 func (c *consumer) deliver(e *ledger.Entry, key waitKey, indexes ledger.Bits) {
 	s := c.subscription
 	d := cnx.Delivery{
 		LedgerID: e.Position.Ledger, EntryID: e.Position.Entry, Partition: int32(c.topic.name.Partition()),
 		ConsumerEpoch: c.epoch, HasConsumerEpoch: c.hasEpoch, Payload: e.Payload,
 	}
+	permits := int64(e.NumMessages)
 	if indexes != nil {
-		d.AckSet = indexes.AckSet()
+		d.AckSet, permits = indexes.AckSet(), int64(indexes.Count())
 	}
-	c.permits -= int64(e.NumMessages)
+	c.permits -= permits
 	if e.NumMessages > 1 {
 		s.sizes[e.Position] = e.BatchSize()
 	}
