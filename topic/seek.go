@@ -104,8 +104,15 @@ func (i *seekItem) prepare(g *group) bool {
 	if s.gone {
 		return true
 	}
-	if !g.fits(cursorOps, 0) || s.unfolded() {
+	if s.unfolded() {
+		s.topic.settling.withdraw(s.name) // else more of them come all the time
 		return false
+	}
+	if !g.fits(cursorOps, 0) {
+		return false
+	}
+	if s.durable {
+		s.topic.settling.add(s.name, s.keys)
 	}
 	s.cursor.Reset(i.to)
 	if i.acked != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -519,4 +520,34 @@ func TestSettledBesideACursorWrite(t *testing.T) {
 	c = w.subscribe("in", "s", shared)
 	c.want("m0")
 	c.wantNothing(w, "in")
+}
+
+// TestSeekIsNotHeldUp: commits that are settled all the time do not keep a seek, and what came behind it, waiting.
+func TestSeekIsNotHeldUp(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("in")
+	at, payloads := sendMany(p, 2)
+	c := w.subscribe("in", "s", earliest)
+	c.want(payloads...)
+	x := w.coord.begin()
+	if err := c.ackIn(x, at[0]); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(x, w.participant("in", "s"))
+	var writes atomic.Int32
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		if writes.Add(1) < 50 { // a commit without acknowledgements
+			if another := w.prepare(w.coord.begin(), w.participant("in", "s")); another != nil {
+				another.settled(another.writeTo(storeClient.KV))
+			}
+		}
+		return commit()
+	})
+	c.seek(&pulsarproto.CommandSeek{MessageId: idOf(at[0])})
+	if n := writes.Load(); n > 10 {
+		t.Errorf("the seek was done behind %d writes", n)
+	}
+	w.kv.set(nil)
+	w.quiet("in")
+	w.settle(w.coord.begin(), w.participant("in", "s"))
 }
