@@ -315,3 +315,30 @@ func TestResetCursorBehindWhatIsTrimmed(t *testing.T) {
 	}
 	w.subscribe("a", "s").want("first")
 }
+
+// TestSubscribeBehindUnsubscribe: who subscribes while the subscription is being deleted gets a new one.
+func TestSubscribeBehindUnsubscribe(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	c := w.subscribe("a", "s")
+	release := w.hold()
+	p.Send(message(0, "m"))
+	w.posted("a")
+	gone, subscribed := make(chan error, 1), make(chan error, 1)
+	c.Unsubscribe(false, func(err error) { gone <- err })
+	w.posted("a")
+	topic := w.topics.loaded(parse(t, "a").String())
+	go func() {
+		_, err := w.trySubscribe("a", "s")
+		subscribed <- err
+	}()
+	eventually(t, "it waits", func() bool {
+		waiting := make(chan int, 1)
+		topic.ask(func(bool) { waiting <- len(topic.queue.items) - topic.queue.head })
+		return <-waiting == 2
+	})
+	release()
+	if err := errors.Join(wait(t, gone), wait(t, subscribed)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -40,7 +40,10 @@ type subscribeItem struct {
 
 func (i *subscribeItem) prepare(g *group) bool {
 	t := i.topic
-	if t.subscriptions[i.name] != nil || !i.allowed() {
+	if existing := t.subscriptions[i.name]; existing != nil {
+		return !existing.gone
+	}
+	if !i.allowed() {
 		return true
 	}
 	if i.err = i.fitsPolicies(); i.err != nil {

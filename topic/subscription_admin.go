@@ -89,9 +89,9 @@ func (c *createSubscription) prepare(g *group) bool {
 	if t.creating[c.name] {
 		return false
 	}
-	if t.subscriptions[c.name] != nil {
+	if existing := t.subscriptions[c.name]; existing != nil {
 		c.create = nil
-		return true
+		return !existing.gone
 	}
 	start := t.maxRead()
 	if c.position != nil {
