@@ -29,6 +29,7 @@ func (a *advance) prepare(g *group) bool {
 		a.before = limit
 	}
 	s.cursor.AckBefore(a.before)
+	maps.DeleteFunc(s.redelivered, func(p ledger.Position, _ uint32) bool { return s.cursor.Done(p) })
 	g.touch(s)
 	return true
 }

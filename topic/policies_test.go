@@ -278,3 +278,21 @@ func TestInactiveAfterRetention(t *testing.T) {
 		return err == nil && !exists
 	})
 }
+
+// TestSkippedMessagesAreNotCounted: no count of redeliveries is kept of what was skipped or has expired.
+func TestSkippedMessagesAreNotCounted(t *testing.T) {
+	w := newWorld(t)
+	at, payloads := sendMany(w.produce("a"), 3)
+	c := w.subscribe("a", "s", earliest, shared)
+	c.want(payloads...)
+	c.Redeliver(redeliver(at...))
+	c.want(payloads...)
+	if err := w.topics.SkipMessages(context.Background(), parse(t, "a"), "s", 2); err != nil {
+		t.Fatal(err)
+	}
+	topic, counts := w.topics.loaded(parse(t, "a").String()), make(chan int, 1)
+	topic.ask(func(bool) { counts <- len(topic.subscriptions["s"].redelivered) })
+	if n := <-counts; n != 1 {
+		t.Errorf("%d counts, want that of the one that is left", n)
+	}
+}
