@@ -89,16 +89,17 @@ func (t *Topic) staleNames() (forget, touch []string) {
 // forgetNames forgets names that are unused for long, or too many, and stores that others are in use.
 type forgetNames struct{ topic *Topic }
 
-// prepare does what fits. It comes first in a group, so that nothing is forgotten that the same group makes good.
+// prepare does what fits. It comes before all other commands of a group, so that nothing is forgotten that the same group makes
+// good.
 func (f *forgetNames) prepare(g *group) bool {
-	if !g.empty() {
+	if len(g.items) > 0 {
 		return false
 	}
 	forget, touch := f.topic.staleNames()
 	for i, name := range append(forget, touch...) {
 		pages, bytes := g.dedup.Cost(name)
-		if i > 0 && !g.room(pages, bytes) {
-			return true
+		if !g.fits(pages, bytes) {
+			return i > 0
 		}
 		g.count(pages, bytes)
 		if i < len(forget) {

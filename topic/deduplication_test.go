@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -408,4 +409,54 @@ func waitingItems[T item](topic *Topic) (n int) {
 		}
 	}
 	return n
+}
+
+// TestForgettingNamesHoldsUpNothing: it waits for no abort, so nothing waits for it.
+func TestForgettingNamesHoldsUpNothing(t *testing.T) {
+	clock := newClock()
+	w := newWorld(t, deduplicating, func(o *Options) {
+		o.MaxTxnOps, o.Now, o.Dedup = 24, clock.Now, dedup.Limits{Names: 50, Inactive: 10 * time.Minute}
+	})
+	old := w.produceAs("a", "old")
+	old.send(message(0, "m"))
+	old.Close()
+	p := w.produceAs("a", "p")
+	id := w.coord.begin()
+	for i := range 200 {
+		p.send(inTxn(id, message(uint64(i), "a")))
+	}
+	clock.move(time.Hour)
+	step, stop := make(chan struct{}), make(chan struct{})
+	reached := make(chan struct{}, 1000)
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		reached <- struct{}{}
+		select {
+		case <-step:
+		case <-stop:
+		}
+		return commit()
+	})
+	defer close(stop)
+	w.coord.decide(t, id)
+	ended := make(chan error, 1)
+	w.topics.EndTxn(context.Background(), id, w.participant("a", ""), txn.Abort, 0, func(err error) { ended <- err })
+	<-reached
+	w.topics.loaded(parse(t, "a").String()).postTick()
+	w.posted("a")
+	p.Send(message(1000, "plain"))
+	for range 4 {
+		step <- struct{}{}
+		<-reached
+	}
+	if len(ended) > 0 {
+		t.Fatal("the abort is done: the test shows nothing")
+	}
+	select {
+	case r := <-p.receipts:
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+	default:
+		t.Error("the send waits for the abort")
+	}
 }
