@@ -281,3 +281,33 @@ func TestPermitsOfPartsOfBatches(t *testing.T) {
 		c.wantNothing(w, "a")
 	}
 }
+
+// TestReaderAndSubscriptionOfOneName: of the two that are made in one write the one that came first counts, and the other leaves
+// nothing in the store.
+func TestReaderAndSubscriptionOfOneName(t *testing.T) {
+	w := newWorld(t)
+	p := w.produce("a")
+	release := w.hold()
+	p.Send(message(0, "m"))
+	w.posted("a")
+	topic := w.topics.loaded(parse(t, "a").String())
+	answers := make(chan error, 2)
+	for i, options := range [][]subscribeOption{{nonDurable}, {}} {
+		go func() {
+			_, err := w.trySubscribe("a", "s", options...)
+			answers <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			waiting := make(chan int, 1)
+			topic.ask(func(bool) { waiting <- len(topic.queue.items) - topic.queue.head })
+			return <-waiting == i+1
+		})
+	}
+	release()
+	if err := errors.Join(wait(t, answers), wait(t, answers)); !errors.Is(err, txn.ErrNotAllowed) {
+		t.Errorf("%v, want that one is refused", err)
+	}
+	if n := w.keysUnder(w.space("a").SubscriptionsPrefix()); n != 0 {
+		t.Errorf("%d keys of a subscription that does not exist", n)
+	}
+}

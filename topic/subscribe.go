@@ -49,16 +49,16 @@ func (i *subscribeItem) prepare(g *group) bool {
 	if i.err = i.fitsPolicies(); i.err != nil {
 		return true
 	}
-	if len(g.blocks) > 0 || t.creating[i.name] || !g.fits(3, len(i.name)+maxPropertiesBytes) {
+	if _, twice := t.creating[i.name]; len(g.blocks) > 0 || twice || !g.fits(3, len(i.name)+maxPropertiesBytes) {
 		return false
 	}
 	i.created = t.newSubscription(i.name, i.durable, cursor.New(i.start()))
+	t.creating[i.name] = i.durable
 	if !i.durable {
 		return true
 	}
 	i.id = t.nextSubID
 	t.nextSubID++
-	t.creating[i.name] = true
 	i.created.keys = t.keys.Subscription(i.id)
 	g.write(clientv3.OpPut(i.created.keys.Name(), i.name))
 	g.write(clientv3.OpPut(i.created.keys.Frontier(), string(cursor.EncodeFrontier(i.created.cursor.Frontier()))))
@@ -85,7 +85,12 @@ func (i *subscribeItem) fitsPolicies() error {
 	if most <= 0 || !i.durable {
 		return nil
 	}
-	durable := len(t.creating)
+	durable := 0
+	for _, is := range t.creating {
+		if is {
+			durable++
+		}
+	}
 	for _, s := range t.subscriptions {
 		if s.durable {
 			durable++

@@ -86,7 +86,7 @@ type createSubscription struct {
 
 func (c *createSubscription) prepare(g *group) bool {
 	t := c.topic
-	if t.creating[c.name] {
+	if _, twice := t.creating[c.name]; twice {
 		return false
 	}
 	if existing := t.subscriptions[c.name]; existing != nil {

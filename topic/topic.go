@@ -67,7 +67,7 @@ type Topic struct {
 	hasEpoch      bool              // there was one
 	subscriptions map[string]*subscription
 	nextSubID     uint64
-	creating      map[string]bool // subscriptions that the group creates
+	creating      map[string]bool // subscriptions that the group creates, and whether they are durable
 
 	lastVisible lastVisible
 	compaction  compactionState
