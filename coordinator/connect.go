@@ -8,8 +8,8 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// Connect answers when coordinator tc serves, or with ErrNotReady: after LoadWait (TC-7), or at once where another process is
-// to lead. ended is called when the term that answered ends. If it was handed over, requests of the connection, whose context
+// Connect answers when coordinator tc serves, or with ErrNotReady: after LoadWait (TC-7), or after placeWait where another process is
+// to lead, or at once where it was handed over to that one. ended is called when the term that answered ends. If it was handed over, requests of the connection, whose context
 // is ctx, go on being answered by the new leader. ended may be called again then, when this process has led again.
 func (g *Group) Connect(ctx context.Context, tc uint64, ended func(handedOver bool), done func(error)) {
 	c, err := g.find(tc)
@@ -21,7 +21,7 @@ func (g *Group) Connect(ctx context.Context, tc uint64, ended func(handedOver bo
 		done(nil)
 		return
 	}
-	if !c.expected() || !c.background(func() { c.awaitTerm(ctx, ended, done) }) {
+	if c.handedOver() || !c.background(func() { c.awaitTerm(ctx, ended, done) }) {
 		done(c.notServing())
 	}
 }
@@ -58,11 +58,18 @@ func (c *Coordinator) forget(ctx context.Context) {
 func (c *Coordinator) awaitTerm(ctx context.Context, ended func(bool), done func(error)) {
 	limit := time.NewTimer(c.loadWait())
 	defer limit.Stop()
+	elsewhere := time.NewTimer(placeWait)
+	defer elsewhere.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			done(context.Cause(ctx))
 			return
+		case <-elsewhere.C:
+			if !c.expected() {
+				done(c.notServing())
+				return
+			}
 		case <-limit.C:
 			done(c.notServing())
 			return

@@ -85,27 +85,29 @@ func inTwo(t *testing.T, relayed bool, test func(t *testing.T, first, second *ri
 	})
 }
 
-// A process that neither leads nor is to lead says so: 6 to connects at once, 20 to requests soon.
+// A process that neither leads nor is to lead says so soon: 6 to connects, 20 to requests.
 func TestLedElsewhere(t *testing.T) {
 	inTwo(t, true, func(t *testing.T, _, second *rig) {
-		second.askConnect(t.Context(), func(bool) {}).want("connect", txn.ErrNotReady)
+		connect := second.askConnect(t.Context(), func(bool) {})
 		early := []*answer{second.askNew(time.Hour), second.askAdd(txn.ID{Least: 1}, "a"), second.askEnd(txn.ID{Least: 1}, txn.Commit)}
 		time.Sleep(2 * time.Second)
+		connect.want("connect", txn.ErrNotReady)
 		for _, a := range early {
 			a.want("request to who is not to lead", txn.ErrCoordinatorNotFound)
 		}
 	})
 }
 
-// A request may come before this process knows that it is to lead.
+// A request, or a connect, may come before this process knows that it is to lead.
 func TestRequestBeforeThePlace(t *testing.T) {
 	inTwo(t, true, func(t *testing.T, first, second *rig) {
-		created := second.askNew(time.Hour)
+		connect, created := second.askConnect(t.Context(), func(bool) {}), second.askNew(time.Hour)
 		time.Sleep(500 * time.Millisecond)
-		if !created.waits() {
-			t.Fatal("NEW is answered at once")
+		if !connect.waits() || !created.waits() {
+			t.Fatal("a connect or NEW is answered at once")
 		}
 		first.election.Place(second.contender)
+		connect.want("connect", nil)
 		created.want("NEW", nil)
 	})
 }
