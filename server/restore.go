@@ -65,7 +65,10 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(to))
+			if left := os.RemoveAll(to); left != nil {
+				err = errors.Join(err, left)
+				return // the next restore removes the rest; until then no server starts here
+			}
 		}
 		err = errors.Join(err, os.Remove(options.restoring()))
 	}()
