@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -222,27 +221,9 @@ func TestAdministratorsOfSharedTopics(t *testing.T) {
 		}
 	}
 	topic := "/admin/v2/persistent/public/default/" + local
-	do := func(s *Server, method, path, body string) (int, string, http.Header) {
-		t.Helper()
-		request, err := http.NewRequest(method, s.WebURL()+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Content-Type", "application/json")
-		answer, err := http.DefaultTransport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer.StatusCode, string(text), answer.Header
-	}
 	ok := func(s *Server, method, path, body string) string {
 		t.Helper()
-		status, text, _ := do(s, method, path, body)
+		status, text, _ := exchange(t, s, method, path, body)
 		if status/100 != 2 {
 			t.Fatalf("%s %s: %d %s", method, path, status, text)
 		}
@@ -260,7 +241,7 @@ func TestAdministratorsOfSharedTopics(t *testing.T) {
 	path := fmt.Sprint(topic, "-partition-", there)
 	for _, call := range []string{"GET /stats?subscriptionBacklogSize=true", "PUT /unload", "POST /terminate", "GET /internalStats"} {
 		method, below, _ := strings.Cut(call, " ")
-		status, text, header := do(first, method, path+below, "")
+		status, text, header := exchange(t, first, method, path+below, "")
 		if status != http.StatusTemporaryRedirect || header.Get("Location") != second.WebURL()+path+below {
 			t.Errorf("%s: %d %s %v", call, status, text, header)
 		}
@@ -276,15 +257,15 @@ func TestAdministratorsOfSharedTopics(t *testing.T) {
 	ok(first, "POST", topic+"/all_subscription/expireMessages/1", "")
 	ok(first, "PUT", topic+"/compaction", "")
 	ok(second, "POST", topic+"/partitions", "9")
-	if status, text, _ := do(first, "DELETE", topic+"/partitions", ""); status != http.StatusPreconditionFailed {
+	if status, text, _ := exchange(t, first, "DELETE", topic+"/partitions", ""); status != http.StatusPreconditionFailed {
 		t.Errorf("deleted while a producer is connected: %d %s", status, text)
 	}
 	producer.Close()
 	until(t, "nobody is connected", func() bool {
-		status, _, _ := do(first, "DELETE", topic+"/partitions", "")
+		status, _, _ := exchange(t, first, "DELETE", topic+"/partitions", "")
 		return status == http.StatusNoContent
 	})
-	if status, text, _ := do(second, "GET", topic+"/partitions", ""); status != http.StatusNotFound {
+	if status, text, _ := exchange(t, second, "GET", topic+"/partitions", ""); status != http.StatusNotFound {
 		t.Errorf("deleted: %d %s", status, text)
 	}
 	if got := ok(first, "GET", "/admin/v2/brokers", ""); strings.Count(got, ":") != 2 {

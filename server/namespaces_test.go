@@ -16,12 +16,19 @@ import (
 // administer sends one request to the admin REST and returns status and body of the answer.
 func administer(t *testing.T, s *Server, method, path, body string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.WebURL()+"/admin/v2/"+path, strings.NewReader(body))
+	status, text, _ := exchange(t, s, method, "/admin/v2/"+path, body)
+	return status, text
+}
+
+// exchange sends one request to the web port and returns the answer, a redirection as it is.
+func exchange(t *testing.T, s *Server, method, path, body string) (int, string, http.Header) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.WebURL()+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +37,7 @@ func administer(t *testing.T, s *Server, method, path, body string) (int, string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(text)
+	return answer.StatusCode, string(text), answer.Header
 }
 
 // The hash of a list is over its names in order, so the list of both domains has to be in order, too.

@@ -426,17 +426,7 @@ func TestForgettingNamesHoldsUpNothing(t *testing.T) {
 		p.send(inTxn(id, message(uint64(i), "a")))
 	}
 	clock.move(time.Hour)
-	step, stop := make(chan struct{}), make(chan struct{})
-	reached := make(chan struct{}, 1000)
-	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		reached <- struct{}{}
-		select {
-		case <-step:
-		case <-stop:
-		}
-		return commit()
-	})
-	defer close(stop)
+	reached, step := w.stepwise()
 	w.coord.decide(t, id)
 	ended := make(chan error, 1)
 	w.topics.EndTxn(context.Background(), id, w.participant("a", ""), txn.Abort, 0, func(err error) { ended <- err })

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -184,17 +182,7 @@ func TestLongAbortHoldsUpNothing(t *testing.T) {
 	for i := range 100 {
 		p.send(inTxn(id, message(uint64(i), "a")))
 	}
-	step, stop := make(chan struct{}), make(chan struct{})
-	reached := make(chan struct{}, 1000)
-	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
-		reached <- struct{}{}
-		select {
-		case <-step:
-		case <-stop:
-		}
-		return commit()
-	})
-	defer close(stop)
+	reached, step := w.stepwise()
 	w.coord.decide(t, id)
 	ended := make(chan error, 1)
 	w.topics.EndTxn(context.Background(), id, txn.Participant{Topic: parse(t, "a").String()}, txn.Abort, 0, func(err error) { ended <- err })

@@ -143,6 +143,21 @@ func (w *world) hold() (release func()) {
 	return release
 }
 
+// stepwise makes each write tell that it is reached and wait for a step, until the test ends.
+func (w *world) stepwise() (reached <-chan struct{}, step chan<- struct{}) {
+	told, steps, over := make(chan struct{}, 1000), make(chan struct{}), make(chan struct{})
+	w.t.Cleanup(func() { close(over) })
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		told <- struct{}{}
+		select {
+		case <-steps:
+		case <-over:
+		}
+		return commit()
+	})
+	return told, steps
+}
+
 // stillWaits demands that nothing comes as long as the topic has nothing to do.
 func stillWaits[T any](t *testing.T, w *world, name, what string, from <-chan T) {
 	t.Helper()
