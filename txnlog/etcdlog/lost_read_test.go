@@ -20,16 +20,8 @@ func TestLoadOutlivesLostAnswers(t *testing.T) {
 	for name, lost := range map[string]etcdmodel.Kind{"first page": etcdmodel.Txn, "later page": etcdmodel.Get} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				model := etcdmodel.New(etcdmodel.Options{})
-				defer model.Close()
-				space := keyspace.New("pulsar-tc", "lost")
-				calm := model.Client("calm", nil)
-				defer calm.Close()
-				created, err := calm.Put(t.Context(), space.Leader(0), "")
-				if err != nil {
-					t.Fatal(err)
-				}
-				fill(t, etcdlog.New(calm, space, 0, created.Header.Revision, etcdlog.Options{}))
+				model, calm, open := modelled(t)
+				fill(t, open(calm))
 
 				deaf := model.Client("deaf", func(ctx context.Context, r *etcdmodel.Request) error {
 					if r.Kind != lost {
@@ -39,12 +31,28 @@ func TestLoadOutlivesLostAnswers(t *testing.T) {
 					return status.FromContextError(ctx.Err()).Err()
 				})
 				defer deaf.Close()
-				log := etcdlog.New(deaf, space, 0, created.Header.Revision, etcdlog.Options{})
-				if _, err := log.Load(t.Context(), func(txn.LogEntry) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+				if _, err := open(deaf).Load(t.Context(), func(txn.LogEntry) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("load: %v, want %v", err, context.DeadlineExceeded)
 				}
 			})
 		})
+	}
+}
+
+// modelled is a store in memory, a client of it, and what opens the log of one term by a client.
+func modelled(t *testing.T) (*etcdmodel.Model, *etcdmodel.Client, func(etcdlog.KV) *etcdlog.Log) {
+	t.Helper()
+	model := etcdmodel.New(etcdmodel.Options{})
+	t.Cleanup(model.Close)
+	space := keyspace.New("pulsar-tc", "modelled")
+	client := model.Client("client", nil)
+	t.Cleanup(func() { _ = client.Close() })
+	created, err := client.Put(t.Context(), space.Leader(0), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model, client, func(kv etcdlog.KV) *etcdlog.Log {
+		return etcdlog.New(kv, space, 0, created.Header.Revision, etcdlog.Options{})
 	}
 }
 

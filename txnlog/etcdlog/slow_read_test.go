@@ -9,8 +9,6 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/pulsar-tc/pulsar-tc/internal/etcdmodel"
-	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
 )
@@ -42,16 +40,8 @@ func size(kvs []*mvccpb.KeyValue) (bytes int) {
 // load goes on with less, else no load of this log would ever end.
 func TestLargeEntriesBehindSmallOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		model := etcdmodel.New(etcdmodel.Options{})
-		defer model.Close()
-		space := keyspace.New("pulsar-tc", "slow")
-		client := model.Client("client", nil)
-		defer client.Close()
-		created, err := client.Put(t.Context(), space.Leader(0), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		log := etcdlog.New(client, space, 0, created.Header.Revision, etcdlog.Options{})
+		_, client, open := modelled(t)
+		log := open(client)
 		if _, err := log.Load(t.Context(), func(txn.LogEntry) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +58,7 @@ func TestLargeEntriesBehindSmallOnes(t *testing.T) {
 			}
 		}
 		records := 0
-		again := etcdlog.New(slowKV{client}, space, 0, created.Header.Revision, etcdlog.Options{})
-		if _, err := again.Load(t.Context(), func(entry txn.LogEntry) error {
+		if _, err := open(slowKV{client}).Load(t.Context(), func(entry txn.LogEntry) error {
 			records += len(entry.Records)
 			return nil
 		}); err != nil || records != smalls+10_000*larges {
