@@ -18,6 +18,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdprocess"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 )
 
 // at makes a member listen at a given address.
@@ -39,7 +40,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 func TestStrangerComesLater(t *testing.T) {
 	t.Parallel()
 	home := etcdtest.Serve(t, "http", nil)
-	address := closedPort(t)
+	address := loopback.Address(t)
 	options := optionsFor(home.Endpoint, "http://"+address)
 	options.Patience = time.Second
 	store := connect(t, options)
@@ -92,7 +93,7 @@ func TestReplacedCluster(t *testing.T) {
 func TestMembersGoAndComeBack(t *testing.T) {
 	t.Parallel()
 	home := etcdtest.Serve(t, "http", nil)
-	options := optionsFor(home.Endpoint, "http://"+closedPort(t))
+	options := optionsFor(home.Endpoint, "http://"+loopback.Address(t))
 	options.Patience = time.Second
 	store := connect(t, options)
 	if got := store.Client().Endpoints(); len(got) != 1 || got[0] != home.Endpoint {

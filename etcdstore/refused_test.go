@@ -17,6 +17,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 )
 
@@ -31,17 +32,6 @@ func refusedWith(t *testing.T, options etcdstore.ClusterOptions, want ...string)
 	}
 }
 
-// closedPort is an address of loopback where nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // Endpoints where no etcd is are refused, each with its reason.
 func TestWrongEndpoints(t *testing.T) {
 	t.Parallel()
@@ -52,7 +42,7 @@ func TestWrongEndpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() })
-	closed := "http://" + closedPort(t)
+	closed := "http://" + loopback.Address(t)
 	mute := "http://" + silent.Addr().String()
 	options := optionsFor(closed, web.URL, mute)
 	options.Patience = time.Second

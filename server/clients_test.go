@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net"
 	"testing"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -60,19 +59,4 @@ func dial(ctx context.Context, t *testing.T, s *Server) *wiretopic.Client {
 	}
 	t.Cleanup(func() { _ = client.Close() }) // its fate does not matter any more
 	return client
-}
-
-// freePort returns a port that a server can be restarted on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

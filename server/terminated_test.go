@@ -17,6 +17,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -82,7 +83,7 @@ func next(t *testing.T, r pulsar.Reader) (pulsar.Message, string) {
 // TestTerminatedTopicWithOfficialReader holds P-18, P-19 and P-22: one message per name, from earliest to a position that is
 // known at the start, then the tail, over a restart.
 func TestTerminatedTopicWithOfficialReader(t *testing.T) {
-	options := load(t, "brokerServicePort="+freePort(t), "advertisedAddress=127.0.0.1")
+	options := load(t, fmt.Sprintf("brokerServicePort=%d", loopback.Port(t)), "advertisedAddress=127.0.0.1")
 	s := start(t, options)
 	e := ends{t, s.ServiceURL()}
 	a1, b1, a2 := e.end("a", txn.Commit), e.end("b", txn.Abort), e.end("a", txn.Abort)

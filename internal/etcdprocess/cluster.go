@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
-	"github.com/pulsar-tc/pulsar-tc/internal/process"
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 )
 
 // Options say what cluster to run.
@@ -52,6 +52,7 @@ type Cluster struct {
 
 	options Options
 	binary  string
+	ports   *loopback.Reservation
 	user    string // set by Authenticate
 	secret  string
 	client  *clientv3.Client // nil until it is asked for
@@ -101,17 +102,18 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	options.Members = max(1, options.Members)
-	ports, err := process.FreePorts(2 * options.Members)
+	ports, err := loopback.Reserve(2 * options.Members)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, binary: binary}
+	c := &Cluster{options: options, binary: binary, ports: ports}
 	for i := range options.Members {
-		m := &Member{Name: fmt.Sprintf("etcd-%d", i), cluster: c, port: ports[2*i], listening: fmt.Sprintf("127.0.0.1:%d", ports[2*i+1])}
+		m := &Member{Name: fmt.Sprintf("etcd-%d", i), cluster: c, port: ports.Ports[2*i]}
+		m.listening = fmt.Sprintf("127.0.0.1:%d", ports.Ports[2*i+1])
 		m.peer = m.listening
 		if options.PeerLink != nil {
 			if m.peer, err = options.PeerLink(m.listening); err != nil {
-				return nil, err
+				return nil, errors.Join(err, ports.Release())
 			}
 		}
 		c.Members = append(c.Members, m)
@@ -140,13 +142,13 @@ func (c *Cluster) start(ctx context.Context) error {
 // Restart starts members that do not run, and waits until all serve.
 func (c *Cluster) Restart(ctx context.Context) error { return c.start(ctx) }
 
-// Close ends every member and the cluster's own clients.
+// Close ends every member and the cluster's own clients, and gives the ports back.
 func (c *Cluster) Close() error {
 	var errs []error
 	for _, m := range c.Members {
 		errs = append(errs, m.Kill(), m.forgetClient())
 	}
-	return errors.Join(append(errs, c.forgetClient())...)
+	return errors.Join(append(errs, c.forgetClient(), c.ports.Release())...)
 }
 
 func (c *Cluster) forgetClient() error {

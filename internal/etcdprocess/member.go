@@ -92,7 +92,7 @@ func (m *Member) arguments() []string {
 	return append(arguments, c.options.Flags...)
 }
 
-// inUse is what a member says when a port of its own was taken meanwhile, for a moment, by a connection to somebody else.
+// inUse is what a member says whose port was taken, where the system cannot reserve it: for a moment, by a connection to somebody else.
 const inUse = "address already in use"
 
 // await returns when the member answers a linearizable read.

@@ -8,6 +8,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 )
 
 // Server is an etcd cluster of one member with a port on loopback, as others would run it.
@@ -32,7 +34,7 @@ func Serve(t testing.TB, scheme string, change func(*embed.Config)) *Server {
 	cfg.InitialCluster = cfg.Name + "=" + peer.String()
 	// Members of the same name at the same address would otherwise be taken for one cluster.
 	cfg.InitialClusterToken = cfg.Dir
-	cfg.ListenClientUrls = []url.URL{{Scheme: scheme, Host: "127.0.0.1:0"}}
+	cfg.ListenClientUrls = []url.URL{{Scheme: scheme, Host: loopback.Address(t)}}
 	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
 	cfg.TickMs, cfg.ElectionMs = 20, 100
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
@@ -42,12 +44,9 @@ func Serve(t testing.TB, scheme string, change func(*embed.Config)) *Server {
 	if change != nil {
 		change(cfg)
 	}
-	s := &Server{config: *cfg}
+	s := &Server{Endpoint: cfg.ListenClientUrls[0].String(), config: *cfg}
 	s.Start(t)
 	t.Cleanup(s.Stop)
-	address := s.etcd.Clients[0].Addr().String()
-	s.Endpoint = scheme + "://" + address
-	s.config.ListenClientUrls = []url.URL{{Scheme: scheme, Host: address}}
 	return s
 }
 

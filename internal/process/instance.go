@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 )
 
 // startTime bounds one start or stop of a server.
@@ -23,11 +25,7 @@ type Instance struct {
 // failed, the last lines of the server are logged.
 func NewInstance(t testing.TB, binary string, set ...string) *Instance {
 	t.Helper()
-	ports, err := FreePorts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := &Instance{t: t, Options: Options{Binary: binary, DataDir: t.TempDir(), Port: ports[0], WebPort: ports[1], Set: set}}
+	i := &Instance{t: t, Options: Options{Binary: binary, DataDir: t.TempDir(), Port: loopback.Port(t), WebPort: loopback.Port(t), Set: set}}
 	t.Cleanup(i.end)
 	return i
 }

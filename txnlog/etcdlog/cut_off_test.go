@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
@@ -102,7 +102,7 @@ func startCluster(t testing.TB, size int) []*embed.Etcd {
 	var peers []url.URL
 	var initial []string
 	for i := range size {
-		peers = append(peers, freeAddress(t))
+		peers = append(peers, url.URL{Scheme: "http", Host: loopback.Address(t)})
 		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i].String()))
 	}
 	var cluster []*embed.Etcd
@@ -130,16 +130,6 @@ func startCluster(t testing.TB, size int) []*embed.Etcd {
 		}
 	}
 	return cluster
-}
-
-func freeAddress(t testing.TB) url.URL {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return url.URL{Scheme: "http", Host: listener.Addr().String()}
 }
 
 // follower returns a member that does not lead, and the others.
