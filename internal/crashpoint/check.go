@@ -13,6 +13,7 @@ import (
 // each promise can be asked for directly.
 func (w *world) check() []string {
 	faults := w.leftovers()
+	committed := make([]bool, len(w.transactions))
 	for i := range w.transactions {
 		t := &w.transactions[i]
 		if t.id.Least == 0 {
@@ -29,9 +30,9 @@ func (w *world) check() []string {
 			faults = append(faults, fmt.Sprintf("transaction %d: %v", i, err))
 			continue
 		}
-		faults = append(faults, w.atomic(i, outcome)...)
+		committed[i] = outcome == txn.Commit
 	}
-	return faults
+	return append(faults, w.atomic(committed)...)
 }
 
 // outcome is what all definite answers agree on.
@@ -57,20 +58,35 @@ func (t *transaction) outcome() (txn.Action, error) {
 	return txn.Abort, nil
 }
 
-// atomic compares every participant with the outcome. Of a write without a definite answer a commit may have either.
-func (w *world) atomic(i int, outcome txn.Action) []string {
+// atomic compares every participant with the outcomes. Of a write without a definite answer a commit may have either.
+func (w *world) atomic(committed []bool) []string {
 	var faults []string
-	for place, answer := range w.transactions[i].writes {
-		applied := w.clients.applied(place, key(i, place))
-		written := answer != nil && *answer == history.Done
-		if outcome == txn.Commit && written && !applied {
-			faults = append(faults, fmt.Sprintf("transaction %d was committed, and %s has nothing of it", i, participants()[place]))
-		}
-		if applied && (outcome == txn.Abort || answer == nil || *answer == history.Refused) {
-			faults = append(faults, fmt.Sprintf("transaction %d: %s shows what was not committed", i, participants()[place]))
+	for i := range w.transactions {
+		for place, participant := range participants() {
+			must, may := w.expected(i, place, committed)
+			applied := w.clients.applied(place, key(i, place))
+			if must && !applied {
+				faults = append(faults, fmt.Sprintf("a commit covers transaction %d at %s, which has nothing of it", i, participant))
+			}
+			if applied && !may {
+				faults = append(faults, fmt.Sprintf("transaction %d: %s shows what was not committed", i, participant))
+			}
 		}
 	}
 	return faults
+}
+
+// expected tells whether a participant must, and whether it may, show the message of a transaction.
+func (w *world) expected(transaction, place int, committed []bool) (must, may bool) {
+	for i := range w.transactions {
+		answer := w.transactions[i].writes[place]
+		if answer == nil || !committed[i] || !w.run.covers(i, transaction, place) {
+			continue
+		}
+		must = must || *answer == history.Done
+		may = may || *answer != history.Refused
+	}
+	return must, may
 }
 
 // applied reports whether a participant shows what a transaction wrote: a topic its message, the subscription nothing of the

@@ -45,7 +45,8 @@ func key(transaction, place int) string { return fmt.Sprintf("%d%c", transaction
 type clients struct {
 	topics    func() *process // nil while it is being replaced
 	history   *history.History
-	attaching chan struct{} // has a token while ends are being attached; a mutex would stop the clock
+	kind      pulsarproto.CommandSubscribe_SubType // of the subscription
+	attaching chan struct{}                        // has a token while ends are being attached; a mutex would stop the clock
 
 	mu     sync.Mutex // guards the following
 	ends   ends
@@ -71,8 +72,12 @@ func (e *ends) complete() bool {
 	return e.acker != nil
 }
 
-func newClients(topics func() *process, h *history.History) *clients {
-	return &clients{topics: topics, history: h, attaching: make(chan struct{}, 1), at: map[string]ledger.Position{}}
+func newClients(topics func() *process, h *history.History, cumulative bool) *clients {
+	kind := pulsarproto.CommandSubscribe_Shared
+	if cumulative {
+		kind = pulsarproto.CommandSubscribe_Exclusive // a shared one takes no cumulative acknowledgements
+	}
+	return &clients{topics: topics, history: h, kind: kind, attaching: make(chan struct{}, 1), at: map[string]ledger.Position{}}
 }
 
 // forget drops all ends, when their process dies.
@@ -162,7 +167,7 @@ func (c *clients) attachReader(process *process, place int) {
 			c.read[place] = keys
 		}
 	}
-	attach(c, process, slot, r, r.subscribe(place, readerName, false), func() { c.read[place] = keys })
+	attach(c, process, slot, r, r.subscribe(place, readerName, pulsarproto.CommandSubscribe_Exclusive, false), func() { c.read[place] = keys })
 }
 
 func (c *clients) attachAcker(process *process) {
@@ -176,7 +181,7 @@ func (c *clients) attachAcker(process *process) {
 		c.at[key] = at
 		left[key] = true
 	}
-	attach(c, process, slot, a, a.subscribe(subscription, subscriptionName, true), func() { c.left = left })
+	attach(c, process, slot, a, a.subscribe(subscription, subscriptionName, c.kind, true), func() { c.left = left })
 }
 
 // attach has begin attach an end, and notes it if the process has still the topics then. slot is guarded by c.mu.

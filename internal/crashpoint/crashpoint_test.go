@@ -98,7 +98,7 @@ func perform(t *testing.T, run Run) (result Result) {
 func TestRunsRepeat(t *testing.T) {
 	for _, d := range []Deployment{Together, Shared, Apart} {
 		plan := Plan{uses{Written, AddedWritten, Written}, Ending{ByCommit, Contrary, true}}
-		run := Run{Scenario: Scenario{d, SideBySide, []Plan{plan, plan}}, Kills: []Kill{{At: 9, Fate: After}}}
+		run := Run{Scenario: Scenario{Deployment: d, Plans: []Plan{plan, plan}}, Kills: []Kill{{At: 9, Fate: After}}}
 		first := perform(t, run)
 		for range 20 {
 			if again := perform(t, run); !slices.Equal(first.Trace, again.Trace) {

@@ -16,7 +16,8 @@
 //   - A plan says for each of three participants (two topics that are sent to, a subscription whose messages are acknowledged)
 //     whether the transaction leaves it alone, ADDs it, writes to it without an ADD, or both; and how it ends: by END with commit
 //     or abort, or by its deadline, and then nothing, or the same END again or the contrary one, behind the answer or at once.
-//   - Transactions are side by side (all first operations at once, then all second ones, and so on), or nested.
+//   - Transactions are side by side (all first operations at once, then all second ones, and so on), nested, or in turn.
+//   - An ACK is of one message, or cumulative: of the messages of the transactions before it, too.
 //
 // A death is of the process that asks for an effect: before it happens, after it happened but before anybody hears of it, and, but
 // for Together, late: all that the process asked of the store happens when its successor has come to a given point.
@@ -25,13 +26,15 @@
 // when repeated.
 //
 // The parts of the space, each exhaustive (parts in space.go; the two topics are alike, so of two scenarios that differ only in
-// which is which one is taken; each scenario in which several effects wait at once is also run in the opposite order):
+// which is which, one is taken; each scenario in which several effects wait at once is also run in the opposite order):
 //
 //   - one transaction, every use of every participant and every ending; late at 0, 2, 3 and 8 (Kill.Late).
 //   - one transaction, every set of participants that are written to, every way to end, and ENDs that meet; then the successor is
 //     killed at every one of its effects, too; late at 8.
 //   - two transactions, every pair of such sets and ways to end, side by side and nested; late at 8.
 //   - three transactions, every choice of nine plans, side by side and nested; late at 8.
+//   - two transactions with cumulative ACKs, one of them or both sending as well, every plain ending, in every course; late at 0, 3
+//     and 8.
 //
 // # What is checked
 //

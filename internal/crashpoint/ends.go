@@ -114,11 +114,8 @@ func (c *consumer) isGone() bool { return c.detached.Load() }
 func (c *consumer) start() { c.topic.Flow(1000) }
 
 // subscribe returns what subscribes to a topic from the earliest message on.
-func (c *consumer) subscribe(place int, name string, durable bool) func(context.Context) error {
-	kind, earliest, id := pulsarproto.CommandSubscribe_Shared, pulsarproto.CommandSubscribe_Earliest, uint64(place)
-	if !durable {
-		kind = pulsarproto.CommandSubscribe_Exclusive
-	}
+func (c *consumer) subscribe(place int, name string, kind pulsarproto.CommandSubscribe_SubType, durable bool) func(context.Context) error {
+	earliest, id := pulsarproto.CommandSubscribe_Earliest, uint64(place)
 	cmd := &pulsarproto.CommandSubscribe{
 		Topic: &topics[place], Subscription: &name, SubType: &kind, ConsumerId: &id, InitialPosition: &earliest, Durable: &durable,
 	}
@@ -128,9 +125,12 @@ func (c *consumer) subscribe(place int, name string, durable bool) func(context.
 	}
 }
 
-// ack acknowledges one message in a transaction. answer is called once, also if the process dies.
-func (c *consumer) ack(id txn.ID, at ledger.Position, answer func(error)) {
+// ack acknowledges one message in a transaction, or it and all before. answer is called once, also if the process dies.
+func (c *consumer) ack(id txn.ID, at ledger.Position, cumulative bool, answer func(error)) {
 	kind := pulsarproto.CommandAck_Individual
+	if cumulative {
+		kind = pulsarproto.CommandAck_Cumulative
+	}
 	cmd := &pulsarproto.CommandAck{
 		AckType: &kind, MessageId: []*pulsarproto.MessageIdData{{LedgerId: &at.Ledger, EntryId: &at.Entry}},
 		TxnidMostBits: &id.Most, TxnidLeastBits: &id.Least,

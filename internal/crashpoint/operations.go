@@ -2,6 +2,7 @@ package crashpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -126,10 +127,8 @@ func (w *world) write(op operation) bool {
 		if c == nil {
 			return false
 		}
-		c.ack(id, w.clients.position(key), answered)
-		answer := answerOf(<-answers)
-		w.wrote(op, call, answer)
-		w.history.Acked(history.Ack{Topic: topics[subscription], Subscription: subscriptionName, Key: key, Txn: id, InTxn: true, Answer: answer})
+		c.ack(id, w.clients.position(key), w.run.Cumulative, answered)
+		w.acked(op, w.wrote(op, call, <-answers))
 		return true
 	}
 	p := w.clients.producer(op.participant)
@@ -137,17 +136,31 @@ func (w *world) write(op operation) bool {
 		return false
 	}
 	p.send(id, key, answered)
-	answer := answerOf(<-answers)
-	w.wrote(op, call, answer)
+	answer := w.wrote(op, call, <-answers)
 	w.history.Sent(history.Message{Topic: topics[op.participant], Key: key, Txn: id, InTxn: true, Answer: answer})
 	return true
 }
 
-func (w *world) wrote(op operation, call time.Duration, answer history.Answer) {
-	w.used(op, []string{"SEND", "SEND", "ACK"}[op.participant], call, answer)
+func (w *world) acked(op operation, answer history.Answer) {
+	for i := range w.run.Plans {
+		if w.run.covers(op.transaction, i, subscription) {
+			w.history.Acked(history.Ack{
+				Topic: topics[subscription], Subscription: subscriptionName, Key: key(i, subscription),
+				Txn: w.transaction(op.transaction).id, InTxn: true, Cumulative: w.run.Cumulative, Answer: answer,
+			})
+		}
+	}
+}
+
+func (w *world) wrote(op operation, call time.Duration, err error) history.Answer {
+	answer := answerOf(err)
+	if !errors.Is(err, txn.ErrConflict) { // which tells nothing of the transaction
+		w.used(op, []string{"SEND", "SEND", "ACK"}[op.participant], call, answer)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.transactions[op.transaction].writes[op.participant] = &answer
+	return answer
 }
 
 func (w *world) end(transaction int, action txn.Action) history.Answer {

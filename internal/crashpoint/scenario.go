@@ -13,6 +13,8 @@ const (
 	SideBySide Course = iota
 	// Nested: each does everything but its end, then they end, the last one first.
 	Nested
+	// InTurn: each begins when the one before has ended.
+	InTurn
 )
 
 // Deployment is which processes there are.
@@ -35,26 +37,39 @@ type Scenario struct {
 	Deployment Deployment
 	Course     Course
 	Plans      []Plan
+	// Cumulative says that an ACK is of the message of its transaction and of those of the transactions before it.
+	Cumulative bool
+}
+
+// covers reports whether what a transaction writes to a participant is also for the message of another there.
+func (s Scenario) covers(transaction, other, place int) bool {
+	return transaction == other || s.Cumulative && place == subscription && transaction > other
 }
 
 func (s Scenario) String() string {
-	return fmt.Sprintf("%s %s %v", []string{"together", "shared", "apart"}[s.Deployment], []string{"side by side", "nested"}[s.Course], s.Plans)
+	return fmt.Sprintf("%s %s%s %v", []string{"together", "shared", "apart"}[s.Deployment], []string{"side by side", "nested", "in turn"}[s.Course],
+		[]string{"", " cumulative"}[asInt(s.Cumulative)], s.Plans)
 }
 
 // rounds are the operations of all clients. Those of one round are asked at once, the next round when all are answered.
 func (s Scenario) rounds() [][]operation {
 	var all [][]operation
-	if s.Course == SideBySide {
+	switch s.Course {
+	case SideBySide:
 		for i, plan := range s.Plans {
 			all = merge(all, append(single(plan.beginning(i)), plan.end(i)...))
 		}
-		return all
-	}
-	for i, plan := range s.Plans {
-		all = append(all, single(plan.beginning(i))...)
-	}
-	for i, plan := range slices.Backward(s.Plans) {
-		all = append(all, plan.end(i)...)
+	case Nested:
+		for i, plan := range s.Plans {
+			all = append(all, single(plan.beginning(i))...)
+		}
+		for i, plan := range slices.Backward(s.Plans) {
+			all = append(all, plan.end(i)...)
+		}
+	case InTurn:
+		for i, plan := range s.Plans {
+			all = append(all, append(single(plan.beginning(i)), plan.end(i)...)...)
+		}
 	}
 	return all
 }

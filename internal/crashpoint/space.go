@@ -21,6 +21,7 @@ func parts() []part {
 		{"one transaction, two deaths", one(written(), mostEndings()), []int{8}, true},
 		{"two transactions", several(2, plans(written(), plainEndings()), SideBySide, Nested), []int{8}, false},
 		{"three transactions", several(3, plans(few(), plainEndings()), SideBySide, Nested), []int{8}, false},
+		{"cumulative", cumulative(several(2, plans(acknowledged(), plainEndings()), SideBySide, Nested, InTurn)), []int{0, 3, 8}, false},
 	}
 }
 
@@ -47,8 +48,10 @@ func written() []uses {
 }
 
 func few() []uses {
-	return []uses{{Written, Unused, Unused}, {Unused, Unused, Written}, {Written, Written, Written}}
+	return []uses{{Unused, Unused, Written}, {Unused, Written, Unused}, {Written, Written, Written}}
 }
+
+func acknowledged() []uses { return []uses{{Unused, Unused, Written}, {Unused, Written, Written}} }
 
 func plainEndings() []Ending { return []Ending{{Way: ByCommit}, {Way: ByAbort}, {Way: ByTimeout}} }
 
@@ -100,6 +103,20 @@ func several(n int, plans []Plan, courses ...Course) iter.Seq[Scenario] {
 						return
 					}
 				}
+			}
+		}
+	}
+}
+
+// cumulative is every scenario of two transactions with cumulative ACKs, and with the two exchanged: the second one covers more.
+func cumulative(scenarios iter.Seq[Scenario]) iter.Seq[Scenario] {
+	return func(yield func(Scenario) bool) {
+		for s := range scenarios {
+			s.Cumulative = true
+			exchanged := s
+			exchanged.Plans = []Plan{s.Plans[1], s.Plans[0]}
+			if !yield(s) || s.Plans[0] != s.Plans[1] && !yield(exchanged) {
+				return
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func newWorld(run Run) *world {
 		run: run, model: etcdmodel.New(etcdmodel.Options{}), gate: newGate(), history: history.New(),
 		progress: make(chan struct{}, 1), transactions: make([]transaction, len(run.Plans)),
 	}
-	w.clients = newClients(w.topicsProcess, w.history)
+	w.clients = newClients(w.topicsProcess, w.history, run.Cumulative)
 	return w
 }
 
