@@ -168,7 +168,7 @@ func TestFC08DeadClientWithPendingAcks(t *testing.T) {
 	f.send(f.produce(client, topic("t1")), "m1", nil)
 	consumer := f.subscribe(client, topic("t1"), "s")
 	m1 := f.receive(consumer, "m1")
-	x := f.begin(client, 3*time.Second, "")
+	x := f.begin(client, 8*time.Second, "")
 	_, err := client.Call(f.ctx, wireclient.AddSubscription(x, topic("t1"), "s"))
 	f.want("ADD", err, success)
 	f.want("ACK in X", consumer.Ack(f.ctx, m1.ID, &x), success)

@@ -135,8 +135,8 @@ func TestCrashPairP12(t *testing.T) {
 		r, x := p.client()
 		topic := r.topic("p")
 		producer := r.producer(x, topic, true)
-		t0, t1 := r.newTxnFor(x, 7_200_000, "T0"), r.newTxnFor(x, 3_000, "T1")
-		deadline := time.Now().Add(3 * time.Second)
+		t0, t1 := r.newTxnFor(x, 7_200_000, "T0"), r.newTxnFor(x, 8_000, "T1")
+		deadline := time.Now().Add(8 * time.Second)
 		t2, t3 := r.newTxnFor(x, 7_200_000, "T2"), r.newTxnFor(x, 7_200_000, "T3")
 		if a := x.ask(addPartitionsCommand(t1, topic)); !a.ok() {
 			p.t.Fatalf("add: %s", r.answerText(a))

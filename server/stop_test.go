@@ -70,15 +70,8 @@ func TestFC12StopWithAStuckParticipant(t *testing.T) {
 			<-kv.asked
 			halfRequest(t, s)
 
-			const limit = 10 * time.Second // of the minute that a stop may take
-			stopping, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			began := time.Now()
-			if err := s.Close(stopping); err != nil {
+			if err := s.Close(t.Context()); err != nil { // would not return if it waited for the participant or the peer
 				t.Errorf("close: %v", err)
-			}
-			if took := time.Since(began); took > limit {
-				t.Errorf("the stop took %v", took)
 			}
 			var refusal *wireclient.ServerError
 			if err := <-ended; !errors.As(err, &refusal) || refusal.Code != pulsarproto.ServerError_TransactionCoordinatorNotFound {
