@@ -13,9 +13,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pulsar-tc/pulsar-tc/internal/history"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // lifeNamespace holds topics that come and go.
@@ -32,11 +34,13 @@ const (
 
 // life is what a topic went through.
 type life struct {
-	topic                                 string
-	sent, subscribed, terminated, deleted fate
+	topic string
+
+	sent, subscribed, unsubscribed, terminated, deleted fate
 }
 
-// lifeWorker makes topics with a subscription, terminates and deletes them; what was answered stays true.
+// lifeWorker makes topics with a subscription, deletes that while a transaction ends in which it acknowledged, terminates the topics
+// and deletes them; what was answered stays true.
 type lifeWorker struct {
 	*Load
 
@@ -93,7 +97,12 @@ func (w *lifeWorker) live(ctx context.Context, router *wiretopic.Router, l *life
 	if l.subscribed = w.fateOf(l.topic, "SUBSCRIBE", err); err != nil {
 		return err
 	}
-	if err := errors.Join(consumer.Close(ctx), producer.Close(ctx)); err != nil {
+	if rand.IntN(2) == 0 {
+		err = w.unsubscribe(ctx, router, consumer, l)
+	} else {
+		err = consumer.Close(ctx)
+	}
+	if err := errors.Join(err, producer.Close(ctx)); err != nil {
 		return err
 	}
 	path := "persistent/" + l.topic[len("persistent://"):]
@@ -106,6 +115,28 @@ func (w *lifeWorker) live(ctx context.Context, router *wiretopic.Router, l *life
 		l.deleted, err = w.ask(ctx, http.MethodDelete, path+"?force=true", "")
 	}
 	return err
+}
+
+// unsubscribe acknowledges the message in a transaction, and ends that while the subscription is deleted.
+func (w *lifeWorker) unsubscribe(ctx context.Context, router *wiretopic.Router, consumer *wiretopic.Consumer, l *life) error {
+	message, err := consumer.Receive(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := w.begin(ctx, router, w.ttl(), "")
+	if err != nil {
+		return err
+	}
+	if err := consumer.Ack(ctx, message.ID, &id); answerOf(err) == history.Unknown {
+		w.unsettled <- id
+		l.unsubscribed = unknown // its message may be acknowledged
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.end(ctx, router, id, txn.Action(rand.IntN(2)), "") }()
+	err = consumer.Unsubscribe(ctx)
+	l.unsubscribed = w.fateOf(l.topic, "UNSUBSCRIBE", err)
+	return errors.Join(err, <-ended)
 }
 
 // ask asks Pulsar's admin REST for something that is allowed.
@@ -152,6 +183,9 @@ func (w *lifeWorker) verify(ctx context.Context, router *wiretopic.Router) {
 			w.verifyOne(ctx, router, l)
 			counts["stay"]++
 		}
+		if l.unsubscribed == done {
+			counts["unsubscribed"]++
+		}
 		if l.deleted == done {
 			counts["deleted"]++
 		}
@@ -161,7 +195,10 @@ func (w *lifeWorker) verify(ctx context.Context, router *wiretopic.Router) {
 
 func (w *lifeWorker) verifyOne(ctx context.Context, router *wiretopic.Router, l *life) {
 	w.t.Helper()
-	if l.subscribed == done && l.sent == done {
+	if l.unsubscribed == done {
+		w.verifyUnsubscribed(ctx, l)
+	}
+	if l.subscribed == done && l.sent == done && l.unsubscribed == never {
 		client, err := router.Topic(ctx, l.topic)
 		if err != nil {
 			w.t.Fatal(err)
@@ -184,5 +221,24 @@ func (w *lifeWorker) verifyOne(ctx context.Context, router *wiretopic.Router, l 
 	terminated := errors.As(err, &refused) && refused.Code == pulsarproto.ServerError_TopicTerminatedError
 	if l.terminated == done && !terminated || l.terminated == never && err != nil {
 		w.t.Errorf("%s, terminated %d: a producer hears %v", l.topic, l.terminated, err)
+	}
+}
+
+func (w *lifeWorker) verifyUnsubscribed(ctx context.Context, l *life) {
+	w.t.Helper()
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, w.webURL()+"/admin/v2/persistent/"+l.topic[len("persistent://"):]+"/subscriptions", http.NoBody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var subscriptions []string
+	response, err := http.DefaultClient.Do(asked)
+	if err == nil {
+		err = errors.Join(json.NewDecoder(response.Body).Decode(&subscriptions), response.Body.Close())
+	}
+	if err != nil {
+		w.t.Fatalf("subscriptions of %s: %v", l.topic, err)
+	}
+	if len(subscriptions) > 0 {
+		w.t.Errorf("%s has %q although the deletion was answered", l.topic, subscriptions)
 	}
 }

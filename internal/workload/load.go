@@ -165,7 +165,7 @@ func (l *Load) subscriptions() []subscription {
 			all = append(all, subscription{topic, name})
 		}
 	}
-	return all
+	return append(all, subscription{l.inputs[0], cumulativeSubscription})
 }
 
 // createSubscriptions comes before the first message, so that every message belongs to all of them.
@@ -197,7 +197,7 @@ func (l *Load) Start() {
 }
 
 // StartBesides puts clients to work that know no transactions, or only consume in them: a producer that sends again what
-// has no receipt, consumers that share keys, producers that fence each other, topics that come and go.
+// has no receipt, consumers that share keys or acknowledge cumulatively, producers that fence each other, topics that come and go.
 func (l *Load) StartBesides() {
 	l.resender = &resender{Load: l}
 	l.repeat(l.answered(l.resender.session))
@@ -208,6 +208,7 @@ func (l *Load) StartBesides() {
 	for range 3 {
 		l.repeat(l.answered(keyed.session))
 	}
+	l.repeat(l.answered((&cumulativeWorker{Load: l, topic: l.inputs[0]}).session))
 	l.StartLives()
 }
 
@@ -304,12 +305,18 @@ func (l *Load) opened(call time.Duration, id txn.ID, ttl time.Duration, name str
 
 // end ends a transaction. An error says that there was no definite answer.
 func (l *Load) end(ctx context.Context, router *wiretopic.Router, id txn.ID, action txn.Action, name string) error {
+	_, err := l.askEnd(ctx, router, id, action, name)
+	return err
+}
+
+// askEnd is end that also returns the answer.
+func (l *Load) askEnd(ctx context.Context, router *wiretopic.Router, id txn.ID, action txn.Action, name string) (history.Answer, error) {
 	ctx, cancel := l.request(ctx)
 	defer cancel()
 	client, err := router.Coordinator(ctx, id.Most)
 	if err != nil {
 		l.unsettled <- id
-		return err
+		return history.Unknown, err
 	}
 	call := l.history.Now()
 	err = client.End(ctx, id, action, name)
@@ -317,10 +324,10 @@ func (l *Load) end(ctx context.Context, router *wiretopic.Router, id txn.ID, act
 	l.history.Ended(history.End{Span: history.Span{Call: call, Return: l.history.Now()}, ID: id, Action: action, Answer: answer})
 	if answer == history.Unknown {
 		l.unsettled <- id
-		return fmt.Errorf("END_TXN: %w", err)
+		return answer, fmt.Errorf("END_TXN: %w", err)
 	}
 	l.settle(id)
-	return nil
+	return answer, nil
 }
 
 func (l *Load) settle(id txn.ID) {
