@@ -109,7 +109,7 @@ func notReady(err error) bool {
 // FC-48: the messages of an aborted transaction make room for others.
 func TestAbortMakesSpace(t *testing.T) {
 	s := start(t, load(t, "etcdQuotaBytes=67108864"))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	client, producer := produce(ctx, t, s)
 	id, err := client.Begin(ctx, 0, 600_000, "")
