@@ -1,17 +1,26 @@
 package conn
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 const (
 	// idleInterval is how often it is looked whether a connection that is to end is idle.
 	idleInterval = 200 * time.Millisecond
 	// idleAfter is how long nothing was asked on an idle connection, and no answer is owed.
 	idleAfter = time.Second
-	// busyLimit is how long a connection that is never idle is waited for. Then it is enough that no answer is owed.
-	busyLimit = 20 * time.Second
-	// idleLimit is how long it is waited for at most.
-	idleLimit = 30 * time.Second
+	// busyLimit is how long a connection that is never idle is waited for. Then it ends behind the next answer after which none is
+	// owed: whoever asked one thing after the other has nothing on its way then.
+	busyLimit = 5 * time.Second
+	// idleLimit is how long it is waited for at most. Then it takes no more commands, and ends when those that it has are answered.
+	idleLimit = 10 * time.Second
+	// lastAnswers is how long that may take.
+	lastAnswers = time.Second
 )
+
+// IdleLimit is how long a connection may stay whose coordinator was handed over.
+const IdleLimit = idleLimit + lastAnswers
 
 // idleEnd ends a connection when it is idle, so that its client notices nothing but that it has to look up again.
 type idleEnd struct {
@@ -45,9 +54,18 @@ func (e *idleEnd) look() {
 		e.quiet, e.frames = now, frames
 	}
 	waited := now.Sub(e.began)
-	if now.Sub(e.quiet) >= idleAfter || waited >= busyLimit && !owed || waited >= idleLimit {
+	if waited >= idleLimit {
+		ctx, cancel := context.WithTimeout(e.ctx, lastAnswers)
+		defer cancel()
+		e.stop(ctx, ClosedHandedOver)
+		return
+	}
+	if now.Sub(e.quiet) >= idleAfter {
 		e.finish(ClosedHandedOver)
 		return
+	}
+	if waited >= busyLimit {
+		e.out.whenSettled(func() { e.finish(ClosedHandedOver) })
 	}
 	time.AfterFunc(idleInterval, e.look)
 }

@@ -9,46 +9,44 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// A connection whose coordinator was handed over ends when nothing was asked on it for a second and no answer is owed; one that is
-// never idle, when no answer is owed after 20 s, and at last after 30 s.
+// handedOver returns a peer whose coordinator is handed over by ended.
+func handedOver(t *testing.T, b *bench) (p *peer, ended func()) {
+	t.Helper()
+	var moved func(bool)
+	b.coordinators.connect = func(_ uint64, ended func(bool), done func(error)) {
+		moved = ended
+		done(nil)
+	}
+	p = b.connectedPeer(t)
+	p.send(tcConnectCommand(1, 0))
+	p.want(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
+	return p, func() { moved(true) }
+}
+
+// A connection whose coordinator was handed over ends when nothing was asked on it for a second and no answer is owed, and after
+// eleven seconds whatever is owed.
 func TestHandedOverConnections(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		busy time.Duration // between two requests; 0: none
 		owed bool          // an answer that does not come
 		from time.Duration // when it ends, about
 	}{
-		{"idle", 0, false, time.Second},
-		{"busy", 500 * time.Millisecond, false, 20 * time.Second},
-		{"owed an answer", 0, true, 30 * time.Second},
+		{"idle", false, time.Second},
+		{"owed an answer", true, 11 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, Options{KeepAlive: -1})
-				var ended func(bool)
-				b.coordinators.connect = func(_ uint64, e func(bool), done func(error)) {
-					ended = e
-					done(nil)
-				}
 				b.coordinators.end = func(txn.ID, txn.Action, func(error)) {} // never answers
-				p := b.connectedPeer(t)
-				p.send(tcConnectCommand(1, 0))
-				p.want(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
+				p, ended := handedOver(t, b)
 				if c.owed {
 					p.send(endTxnCommand(2, 0, 7, 0))
 					synctest.Wait()
 				}
-				ended(true)
-				ended(true)
-				for request := uint64(3); c.busy > 0 && time.Duration(request-3)*c.busy < c.from; request++ {
-					p.send(tcConnectCommand(request, 0))
-					p.want(pulsarproto.BaseCommand_TC_CLIENT_CONNECT_RESPONSE)
-					time.Sleep(c.busy)
-				}
-				if c.busy == 0 {
-					time.Sleep(c.from - 50*time.Millisecond)
-					p.wantNothing()
-				}
+				ended()
+				ended()
+				time.Sleep(c.from - 50*time.Millisecond)
+				p.wantNothing()
 				time.Sleep(500 * time.Millisecond)
 				p.wantClosed()
 				if got := b.lastClosed(); got != ClosedHandedOver {
@@ -57,4 +55,35 @@ func TestHandedOverConnections(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A connection that is never idle ends after five seconds, behind an answer: not while one is owed, nor while the next command may be
+// on its way.
+func TestBusyHandedOverConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{KeepAlive: -1})
+		var answer func(error)
+		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { answer = done }
+		p, ended := handedOver(t, b)
+		ended()
+		began := time.Now()
+		for request := uint64(2); b.connections() > 0; request++ {
+			p.send(endTxnCommand(request, 0, 7, 0))
+			synctest.Wait()
+			time.Sleep(300 * time.Millisecond)
+			answer(nil)
+			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
+			synctest.Wait()
+			if b.connections() > 0 {
+				time.Sleep(200 * time.Millisecond)
+			}
+		}
+		if took := time.Since(began); took < busyLimit || took > busyLimit+time.Second {
+			t.Errorf("ended after %v", took)
+		}
+		p.wantClosed()
+		if got := b.lastClosed(); got != ClosedHandedOver {
+			t.Errorf("closed for %q", got)
+		}
+	})
 }

@@ -126,13 +126,13 @@ const refuseTimeout = 100 * time.Millisecond
 // Drain stops listening and taking commands. Each connection ends when what it asked for is answered; Drain returns when all
 // have that, or ctx is done: those that still wait stay, to be answered before Close.
 func (s *Server) Drain(ctx context.Context) error {
-	return s.stopEach(func(session *session) { session.drain(ctx) })
+	return s.stopEach(func(session *session) { session.drain(ctx, ClosedShutdown) })
 }
 
 // Close stops listening and taking commands, lets the requests taken be answered until ctx is done, and returns when every
 // connection has ended. Its error is ctx's if some were cut off.
 func (s *Server) Close(ctx context.Context) error {
-	err := s.stopEach(func(session *session) { session.stop(ctx) })
+	err := s.stopEach(func(session *session) { session.stop(ctx, ClosedShutdown) })
 	s.goroutines.Wait()
 	return errors.Join(err, ctx.Err())
 }

@@ -135,24 +135,24 @@ func (s *session) finish(reason CloseReason) {
 }
 
 // drain takes no more commands, and ends the connection if those that were taken are answered before ctx is done.
-func (s *session) drain(ctx context.Context) {
+func (s *session) drain(ctx context.Context, reason CloseReason) {
 	s.out.stop()
 	if err := s.network.SetReadDeadline(time.Unix(1, 0)); err != nil {
 		s.log.Debug().Err(err).Msg("stop reading failed")
 	}
 	if s.out.waitUntilAnswered(ctx) {
-		s.finish(ClosedShutdown)
+		s.finish(reason)
 	}
 }
 
 // stop is drain, and ends the connection anyway when ctx is done.
-func (s *session) stop(ctx context.Context) {
-	s.drain(ctx)
-	s.finish(ClosedShutdown)
+func (s *session) stop(ctx context.Context, reason CloseReason) {
+	s.drain(ctx, reason)
+	s.finish(reason)
 	select {
 	case <-s.ctx.Done():
 	case <-ctx.Done():
-		s.close(ClosedShutdown)
+		s.close(reason)
 	}
 }
 

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/pulsar-tc/pulsar-tc/conn"
 )
 
 // stopGrace is how long one part of the stop waits for others: for participants, for clients that read their answers.
 const stopGrace = 2 * time.Second
 
-// handOverGrace is how long clients of one of several instances are waited for: until they have had no request for a second
-// and know that another one serves them.
-const handOverGrace = 10 * time.Second
+// handOverGrace is how long clients of one of several instances are waited for: until their connections have ended because another
+// one serves them.
+const handOverGrace = conn.IdleLimit + 2*time.Second
 
 // errDeserted: nobody is left who could be given anything.
 var errDeserted = errors.New("no other instance is left")
