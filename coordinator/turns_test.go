@@ -34,7 +34,7 @@ func decisions(t *testing.T, n uint64) []fsm.Decision {
 
 // A transaction with many participants holds up no other: they take turns, and within one the order stays (TC-23).
 func TestTransactionsTakeTurns(t *testing.T) {
-	var q turns
+	q := turns{perTopic: 100}
 	made := decisions(t, 4)
 	push := func(least uint64, n int) {
 		for i := range n {
@@ -56,5 +56,49 @@ func TestTransactionsTakeTurns(t *testing.T) {
 	push(4, 1)
 	if d := q.pop(); d == nil || d.decision != made[3] {
 		t.Errorf("after it was empty: %+v", d)
+	}
+}
+
+// Drives of a topic that has no room are held back in order, none that comes later overtakes them, and as soon as there is room they
+// take turns with the others (TC-23).
+func TestTopicsHaveRoom(t *testing.T) {
+	q := turns{perTopic: 2}
+	made := decisions(t, 6)
+	push := func(least uint64) { q.push(&drive{decision: made[least-1]}) }
+	pop := func(want uint64) {
+		t.Helper()
+		var got uint64
+		if d := q.pop(); d != nil {
+			got = d.decision.ID().Least
+		}
+		if got != want {
+			t.Fatalf("the next is of %d, want %d", got, want)
+		}
+	}
+	for least := uint64(1); least <= 4; least++ {
+		push(least)
+	}
+	pop(1)
+	pop(2)
+	pop(0)
+	q.over("topic")
+	push(5)
+	if q.admits("topic") {
+		t.Error("whoever comes now begins before those that are held back")
+	}
+	pop(3)
+	pop(0)
+	q.over("topic")
+	q.over("topic")
+	pop(4)
+	push(6)
+	pop(5)
+	pop(0)
+	q.over("topic")
+	q.over("topic")
+	pop(6)
+	q.over("topic")
+	if len(q.lines) != 0 || len(q.held) != 0 || len(q.busy) != 0 || len(q.next) != 0 {
+		t.Errorf("left: %+v", q)
 	}
 }
