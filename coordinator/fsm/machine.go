@@ -34,9 +34,10 @@ const (
 	minTTLMillis = 100
 	// idBlock is how many ids are reserved at a time.
 	idBlock = 1 << 16
-	// deadlinesPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients. A deadline counts as
-	// many as it has participants.
+	// deadlinesPerTick, recoveredPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients. A
+	// transaction counts as many as it has participants.
 	deadlinesPerTick = 1024
+	recoveredPerTick = 1024
 	expiriesPerTick  = 10_000
 	// bucketsPerList bounds what one ListNames looks at.
 	bucketsPerList = 4096
@@ -50,6 +51,7 @@ type Machine struct {
 	first    *transaction // live ones in order of id
 	last     *transaction
 	due      deadlines
+	undriven []*transaction // decided before this term, not driven in it yet; by id
 	outcomes *preserver.Index
 	fleeting map[uint64]ended // transactions that ended since the last Take and are not kept
 	parked   int              // transactions whose outcome waits for space
@@ -166,7 +168,7 @@ func (m *Machine) Appended(a txn.Appended) {
 // NextDeadline is when Tick has something to do, milliseconds since the epoch; math.MaxInt64 if nothing is due ever.
 func (m *Machine) NextDeadline() int64 {
 	switch {
-	case m.expiring:
+	case m.expiring || len(m.undriven) > 0:
 		return 0
 	case m.space == SpaceRefuseEnd || len(m.due) == 0:
 		return math.MaxInt64
