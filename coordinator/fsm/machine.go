@@ -155,8 +155,8 @@ func (r *Ready) reset() {
 	}
 }
 
-// Pending is the number of changes that wait for the next Take, one that opens keys counting as many: the driver's measure of a full
-// batch.
+// Pending is the number of changes that wait for the next Take, one that opens or closes keys counting as many: the driver's measure of a
+// full batch.
 func (m *Machine) Pending() int { return m.pending }
 
 // Appended tells the machine where the last Ready's batch went.
@@ -201,8 +201,13 @@ func (m *Machine) LowWaterMark() uint64 {
 // append adds a change to the batch and applies its record.
 func (m *Machine) append(c txn.Change) *transaction {
 	m.ready.Batch.Changes = append(m.ready.Batch.Changes, c)
-	m.pending += max(1, len(c.Opens))
-	return m.apply(&c.Record, m.head)
+	t := m.apply(&c.Record, m.head)
+	keys := len(c.Opens)
+	if c.CloseAll {
+		keys = len(t.participants)
+	}
+	m.pending += max(1, keys)
+	return t
 }
 
 func (m *Machine) effect(e Effect) { m.ready.after = append(m.ready.after, e) }
