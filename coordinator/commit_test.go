@@ -334,16 +334,24 @@ func TestSpaceBetweenTerms(t *testing.T) {
 	})
 }
 
-// slowLog takes its time for each etcd transaction that a batch needs for its open keys.
-type slowLog struct{ coordinator.Log }
+// slowLog takes its time for every 126 open keys that a batch puts or deletes.
+type slowLog struct {
+	coordinator.Log
+	took time.Duration
+	open map[uint64]int // keys, by transaction
+}
 
 func (l slowLog) Append(ctx context.Context, batch txn.Batch) (txn.Appended, error) {
-	const perTransaction, took = 126, 25 * time.Millisecond
-	opens := 0
+	keys := 0
 	for i := range batch.Changes {
-		opens += len(batch.Changes[i].Opens)
+		c := &batch.Changes[i]
+		keys += len(c.Opens)
+		l.open[c.Record.Least] += len(c.Opens)
+		if c.CloseAll {
+			keys += l.open[c.Record.Least]
+		}
 	}
-	time.Sleep(time.Duration(opens/perTransaction) * took)
+	time.Sleep(time.Duration(keys/126) * l.took)
 	return l.Log.Append(ctx, batch)
 }
 
@@ -351,7 +359,9 @@ func (l slowLog) Append(ctx context.Context, batch txn.Batch) (txn.Appended, err
 // term.
 func TestBurstOfParticipants(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		r.wrapLog = func(log coordinator.Log) coordinator.Log { return slowLog{log} }
+		r.wrapLog = func(log coordinator.Log) coordinator.Log {
+			return slowLog{log, 25 * time.Millisecond, map[uint64]int{}}
+		}
 	}, func(t *testing.T, r *rig) {
 		names := make([]string, 1000)
 		for i := range names {
@@ -370,6 +380,37 @@ func TestBurstOfParticipants(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, a := range adds {
 			a.want("ADD", nil)
+		}
+	})
+}
+
+// The same holds for a burst of ENDs: each deletes the open keys of all its participants.
+func TestBurstOfEnds(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.wrapLog = func(log coordinator.Log) coordinator.Log {
+			return slowLog{log, 250 * time.Millisecond, map[uint64]int{}}
+		}
+	}, func(t *testing.T, r *rig) {
+		names := make([]string, 1000)
+		for i := range names {
+			names[i] = fmt.Sprint("topic-", i)
+		}
+		var open []txn.ID
+		for range 10 {
+			id := r.askNew(time.Hour)
+			id.want("NEW", nil)
+			add := r.askAdd(id.id, names...)
+			time.Sleep(time.Minute)
+			add.want("ADD", nil)
+			open = append(open, id.id)
+		}
+		var ends []*answer
+		for _, id := range open {
+			ends = append(ends, r.askEnd(id, txn.Commit))
+		}
+		time.Sleep(time.Minute)
+		for _, a := range ends {
+			a.want("END", nil)
 		}
 	})
 }

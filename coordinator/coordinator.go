@@ -79,12 +79,11 @@ func (c *Coordinator) Run(ctx context.Context) {
 	expiry := c.expireWaiting(ctx)
 	patience := newPatience(&c.opts)
 	for ctx.Err() == nil {
-		began := c.now()
-		served := c.term(ctx)
+		tried := c.term(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		pause, aside := patience.after(c.now(), c.now().Sub(began), served)
+		pause, aside := patience.after(c.now(), tried)
 		if aside {
 			c.log.Error().Dur("after_ms", c.opts.GiveUp).Dur("for_ms", pause).Msg("no term of this process lasts, the coordinator is left to others for a while")
 		}
@@ -167,12 +166,16 @@ func refuse(letters []letter, err error) {
 	}
 }
 
-// term wins, loads and serves one term. It returns for how long it was served; less than 0: it was not won.
-func (c *Coordinator) term(ctx context.Context) (served time.Duration) {
+// term wins, loads and serves one term.
+func (c *Coordinator) term(ctx context.Context) (tried try) {
+	asked := c.now()
+	defer func() { tried.took = c.now().Sub(asked) }()
 	term, err := c.leader.Win(ctx, c.tc)
+	tried.waited = c.now().Sub(asked)
 	if err != nil {
 		c.failedLoad(ctx, fmt.Errorf("win the term: %w", err))
-		return -1
+		tried.served = -1
+		return tried
 	}
 	defer c.resign(term)
 	c.leads.Store(true)
@@ -181,15 +184,15 @@ func (c *Coordinator) term(ctx context.Context) (served time.Duration) {
 	s, err := c.load(ctx, term)
 	if err != nil {
 		c.failedLoad(ctx, fmt.Errorf("load the log: %w", err))
-		return 0
+		return tried
 	}
 	began := c.now()
 	err = s.serve(ctx)
-	served = c.now().Sub(began)
+	tried.served, tried.handedOver = max(0, c.now().Sub(began)), errors.Is(err, errMoved)
 	cancel(err)
 	s.close()
 	c.endTerm(err)
-	return max(0, served)
+	return tried
 }
 
 var errTermOver = errors.New("term over")

@@ -11,8 +11,9 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-// drives are the participant calls of one term: a bounded number in flight, the others waiting their turn, failed ones
-// repeated with backoff until the participant has applied the decision or the term ends (TC-15, TC-23).
+// drives are the participant calls of one term: a bounded number in flight, and of these a part for any one topic, so that one that does
+// not answer holds up no other; the others waiting their turn, failed ones repeated with backoff until the participant has applied the
+// decision or the term ends (TC-15, TC-23).
 type drives struct {
 	ctx          context.Context // the term's
 	participants Participants
@@ -30,6 +31,9 @@ type drives struct {
 	open     map[place]bool // whose drives are not over; true: withdrawn
 	closed   bool
 }
+
+// drivesPerTopic is the part of MaxDrives that one topic may take: a fourth.
+const drivesPerTopic = 4
 
 // place is one participant of one transaction.
 type place struct {
@@ -49,7 +53,7 @@ func newDrives(ctx context.Context, calls *sync.WaitGroup, participants Particip
 	return &drives{
 		ctx: ctx, calls: calls, participants: participants, opts: opts, report: report, failed: failed,
 		after:  func(d time.Duration, f func()) func() { t := time.AfterFunc(d, f); return func() { t.Stop() } },
-		timers: map[*drive]func(){}, open: map[place]bool{},
+		timers: map[*drive]func(){}, open: map[place]bool{}, waiting: turns{perTopic: max(1, opts.MaxDrives/drivesPerTopic)},
 	}
 }
 
@@ -61,11 +65,12 @@ func (s *drives) start(d *drive) {
 		return
 	}
 	s.open[d.place()] = false
-	if s.inFlight >= s.opts.MaxDrives {
+	if s.inFlight >= s.opts.MaxDrives || !s.waiting.admits(d.topic()) {
 		s.waiting.push(d)
 		s.mu.Unlock()
 		return
 	}
+	s.waiting.begin(d.topic())
 	s.inFlight++
 	s.calls.Add(1)
 	s.mu.Unlock()
@@ -126,7 +131,8 @@ func (s *drives) release(finished *drive, applied bool) (next *drive, dropped bo
 	if applied {
 		delete(s.open, finished.place())
 	}
-	for !s.closed {
+	for over := finished; !s.closed; over = next {
+		s.waiting.over(over.topic())
 		next = s.waiting.pop()
 		if next == nil {
 			break

@@ -100,6 +100,30 @@ func TestBoundedInFlight(t *testing.T) {
 	})
 }
 
+// TestStuckTopicHoldsUpNoOther holds TC-23 and promise 6: a topic that does not answer takes a part of the calls in flight, whoever asks
+// for how many ends on it, and when it answers all of them are told.
+func TestStuckTopicHoldsUpNoOther(t *testing.T) {
+	inBubble(t, func(r *rig) { r.opts.MaxDrives = 8 }, func(t *testing.T, r *rig) {
+		gate := make(chan struct{})
+		r.participants.answer("stuck", func(call) error { <-gate; return nil })
+		var stuck []*answer
+		for range 20 {
+			stuck = append(stuck, r.askEnd(r.open(time.Hour, "stuck"), txn.Commit))
+		}
+		if !stuck[0].waits() || r.participants.inFlight != 2 {
+			t.Errorf("%d calls in flight on one topic, want a fourth of 8", r.participants.inFlight)
+		}
+		r.askEnd(r.open(time.Hour, "a", "b"), txn.Commit).want("END on other topics", nil)
+		close(gate)
+		for _, ended := range stuck {
+			ended.want("END on the topic that was stuck", nil)
+		}
+		if calls := r.participants.of("stuck"); len(calls) != len(stuck) {
+			t.Errorf("%d calls, want %d", len(calls), len(stuck))
+		}
+	})
+}
+
 // TestWaitingDrivesWhoseParticipantsAnswerAtOnce: a long queue of calls that are answered before End returns neither grows a stack nor
 // holds anything up.
 func TestWaitingDrivesWhoseParticipantsAnswerAtOnce(t *testing.T) {

@@ -20,8 +20,8 @@ type Options struct {
 	EndWait time.Duration
 	// ExpireInterval is the pause between passes that forget outcomes.
 	ExpireInterval time.Duration
-	// MaxBatch is how many commands one group commit takes at most. It takes no more, too, when so many changes or open keys are to be
-	// written.
+	// MaxBatch is how many commands one group commit takes at most. It takes no more, too, when so many changes are to be written, or open
+	// keys to be put or deleted.
 	MaxBatch int
 	// MaxDrives is how many participant calls of one coordinator are in flight at most.
 	MaxDrives int

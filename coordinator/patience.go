@@ -15,16 +15,27 @@ func newPatience(o *Options) *patience {
 	return &patience{first: o.RetryFirst, ceiling: o.RetryCeiling, giveUp: o.GiveUp, aside: o.GiveUpFor, pause: o.RetryFirst}
 }
 
-// after is told of each try at a term: how long it took with all, and how long the term was served; less than 0: it was not won.
-func (p *patience) after(now time.Time, took, served time.Duration) (pause time.Duration, aside bool) {
-	if took > p.ceiling {
+// try is one try at a term.
+type try struct {
+	took       time.Duration // with all
+	waited     time.Duration // until it was won, or it was clear that it is not
+	served     time.Duration // less than 0: it was not won
+	handedOver bool
+}
+
+// after is told of each try.
+func (p *patience) after(now time.Time, t try) (pause time.Duration, aside bool) {
+	if t.took > p.ceiling || t.handedOver {
 		p.pause = p.first
 	}
 	pause, p.pause = p.pause, min(2*p.pause, p.ceiling)
-	switch {
-	case served > p.ceiling, served < 0 && took > p.giveUp: // others may have led meanwhile
+	if t.waited > p.giveUp { // others may have led meanwhile
 		p.failing = time.Time{}
-	case served >= 0 && p.failing.IsZero():
+	}
+	switch {
+	case t.served > p.ceiling:
+		p.failing = time.Time{}
+	case t.served >= 0 && !t.handedOver && p.failing.IsZero():
 		p.failing = now
 	}
 	if p.giveUp <= 0 || p.failing.IsZero() || now.Sub(p.failing) < p.giveUp {

@@ -281,3 +281,37 @@ func TestHandOverOfForgottenEnds(t *testing.T) {
 		})
 	}
 }
+
+// Terms that were handed over are no failures (P-29): the process is there at once when it is to lead again, and does not leave the
+// coordinator to others.
+func TestHandOversAreNoFailures(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		for n := range 12 {
+			first.election.Place(second.contender)
+			time.Sleep(4 * time.Second)
+			first.election.Place(first.contender)
+			synctest.Wait()
+			if status := first.group.Statuses()[0]; !status.Serving {
+				t.Fatalf("the first is to lead for the %dth time, and does not serve: %+v", n+1, status)
+			}
+			time.Sleep(4 * time.Second)
+		}
+	}, func(r *rig) { r.opts.GiveUp, r.opts.GiveUpFor = 30*time.Second, 20*time.Second })
+}
+
+// A term that was lost is no failure any more when the other process has led since (P-29).
+func TestFailuresBeforeOthersLed(t *testing.T) {
+	inTwo(t, true, func(t *testing.T, first, second *rig) {
+		first.election.Expire(0)
+		time.Sleep(time.Second)
+		first.election.Place(second.contender)
+		time.Sleep(time.Hour)
+		first.election.Place(first.contender)
+		synctest.Wait()
+		first.election.Expire(0)
+		time.Sleep(time.Second)
+		if status := first.group.Statuses()[0]; !status.Serving {
+			t.Errorf("the first is to lead, and does not serve: %+v", status)
+		}
+	}, func(r *rig) { r.opts.GiveUp, r.opts.GiveUpFor = 30*time.Second, 20*time.Second })
+}

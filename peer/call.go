@@ -23,6 +23,7 @@ type call struct {
 	once       sync.Once
 	stop       func() bool // of what waits for the context
 	done       func(answer *pulsarproto.BaseCommand, err error)
+	topic      string // that is to answer, and is counted; empty: none
 
 	ended atomic.Bool
 	id    uint64               // of the request

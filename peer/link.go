@@ -27,8 +27,9 @@ type link struct {
 	socket  net.Conn   // nil: not connected yet
 	next    uint64
 	pending map[uint64]*call
-	// abandoned are requests whose calls have ended: the other instance holds them until it answers.
-	abandoned map[uint64]struct{}
+	// abandoned are requests whose calls have ended, by topic: the other instance holds them until it answers.
+	abandoned map[uint64]string
+	topics    map[string]int // unanswered requests
 	outgoing  []byte
 	used      time.Time // when the last request began or ended
 	ended     bool
@@ -38,7 +39,7 @@ func newLink(p *Pool, at target) *link {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &link{
 		target: at, pool: p, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), pending: make(map[uint64]*call),
-		abandoned: make(map[uint64]struct{}), used: time.Now(),
+		abandoned: make(map[uint64]string), topics: make(map[string]int), used: time.Now(),
 	}
 }
 
@@ -54,6 +55,8 @@ func (l *link) start(c *call) error {
 	case len(l.pending) >= options.MaxPending || len(l.pending)+len(l.abandoned) >= 2*options.MaxPending || len(l.outgoing) >= options.MaxOutgoing:
 		return fmt.Errorf("%w: %d requests, %d that nobody waits for any more, %d bytes wait for instance %s",
 			txn.ErrTooManyRequests, len(l.pending), len(l.abandoned), len(l.outgoing), l.instance)
+	case c.topic != "" && l.topics[c.topic] >= options.MaxPerTopic:
+		return fmt.Errorf("%w: instance %s has not answered %d ends on the topic", txn.ErrTooManyRequests, l.instance, l.topics[c.topic])
 	}
 	id := l.next
 	frames, err := c.encode(l.outgoing, id)
@@ -61,11 +64,14 @@ func (l *link) start(c *call) error {
 		return err
 	}
 	l.next++
+	if c.topic != "" {
+		l.topics[c.topic]++
+	}
 	l.outgoing, l.used = frames, time.Now()
 	c.id = id
 	c.link.Store(l)
 	if c.ended.Load() { // its context ended before it could find its way back here
-		l.abandoned[id] = struct{}{}
+		l.abandoned[id] = c.topic
 	} else {
 		l.pending[id] = c
 	}
@@ -228,7 +234,15 @@ func (l *link) dispatch(command *pulsarproto.BaseCommand) error {
 func (l *link) answeredCall(id uint64) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.pending[id]
+	c, topic := l.pending[id], l.abandoned[id]
+	if c != nil {
+		topic = c.topic
+	}
+	if topic != "" {
+		if l.topics[topic]--; l.topics[topic] == 0 {
+			delete(l.topics, topic)
+		}
+	}
 	delete(l.pending, id)
 	delete(l.abandoned, id)
 	l.used = time.Now()
@@ -241,7 +255,7 @@ func (l *link) drop(c *call) {
 	defer l.mu.Unlock()
 	if l.pending[c.id] == c {
 		delete(l.pending, c.id)
-		l.abandoned[c.id] = struct{}{}
+		l.abandoned[c.id] = c.topic
 	}
 }
 

@@ -22,10 +22,12 @@ func (p *Pool) EndOnParticipant(ctx context.Context, to cluster.Instance, id txn
 		}
 		return pulsarproto.AppendCommand(dst, command)
 	}
-	p.start(to, cnx.Caller{}, newCall(ctx, txn.ErrNotReady, encode, finish(id, response, func(err error) {
+	c := newCall(ctx, txn.ErrNotReady, encode, finish(id, response, func(err error) {
 		cancel()
 		done(err)
-	})))
+	}))
+	c.topic = participant.Topic
+	p.start(to, cnx.Caller{}, c)
 }
 
 // endCommand is END_TXN_ON_PARTITION or END_TXN_ON_SUBSCRIPTION, and what answers it.

@@ -43,6 +43,9 @@ type Options struct {
 	// MaxPending bounds the requests of one connection that somebody waits for, and half of all that are unanswered. Default 5000,
 	// half of what conn reads at once.
 	MaxPending int
+	// MaxPerTopic bounds the unanswered EndOnParticipant of one topic on a connection, those that nobody waits for any more included, so
+	// that a topic that does not answer takes no more than a part of MaxPending. Default 1000.
+	MaxPerTopic int
 	// MaxOutgoing bounds the bytes that wait for one connection. Default 16 MiB.
 	MaxOutgoing int
 
@@ -57,6 +60,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.IdleTimeout, time.Minute)
 	setDefault(&o.MaxConnections, 10000)
 	setDefault(&o.MaxPending, 5000)
+	setDefault(&o.MaxPerTopic, 1000)
 	setDefault(&o.MaxOutgoing, 16<<20)
 	return o
 }

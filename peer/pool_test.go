@@ -358,6 +358,54 @@ func TestAbandonedRequestsAreBounded(t *testing.T) {
 	})
 }
 
+// Ends on a topic that does not answer are bounded, whether somebody waits for them or not, and those on other topics go on (TC-15,
+// TC-23). When it answers there is room again.
+func TestEndsOfOneTopicAreBounded(t *testing.T) {
+	other := newInstance(t, "b")
+	kept := make(chan func(), 10)
+	other.serve = func(d *door, command *pulsarproto.BaseCommand) {
+		respond := func() { _ = answer(d, command, nil, "") }
+		if command.GetEndTxnOnPartition().GetTopic() == "free" {
+			respond()
+			return
+		}
+		kept <- respond
+	}
+	pool, ended := newPool(t, func(o *Options) { o.MaxPending, o.MaxPerTopic = 3, 2 }), make(chan error, 3)
+	end := func(ctx context.Context, topic string) {
+		pool.EndOnParticipant(ctx, other.info(), testID, txn.Participant{Topic: topic}, txn.Commit, 0, func(err error) { ended <- err })
+	}
+	given, cancel := context.WithCancel(t.Context())
+	end(given, "stuck")
+	end(t.Context(), "stuck")
+	cancel()
+	if err := wait(t, ended); !errors.Is(err, ErrUnanswered) {
+		t.Fatalf("given up: %v", err)
+	}
+	end(t.Context(), "stuck")
+	if err := wait(t, ended); !errors.Is(err, txn.ErrTooManyRequests) || errors.Is(err, ErrUnanswered) {
+		t.Errorf("a third end on the topic: %v", err)
+	}
+	end(t.Context(), "free")
+	if err := wait(t, ended); err != nil {
+		t.Errorf("an end on another topic: %v", err)
+	}
+	for range 2 {
+		wait(t, kept)()
+	}
+	if err := wait(t, ended); err != nil {
+		t.Errorf("the end that was waited for: %v", err)
+	}
+	until(t, "nothing is counted", func() bool {
+		for _, l := range pool.links {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return len(l.topics) == 0
+		}
+		return false
+	})
+}
+
 func TestIdleConnectionIsClosed(t *testing.T) {
 	other := newInstance(t, "b")
 	other.serve = func(d *door, command *pulsarproto.BaseCommand) { _ = answer(d, command, nil, "") }

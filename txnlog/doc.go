@@ -30,6 +30,7 @@
 //	36  who                string
 //	37  done_partitions    repeated string
 //	38  done_subscriptions repeated Subscription
+//	39  change             uint64
 //
 // A number that is absent is 0. Pulsar's txnid_most_bits (3) is the coordinator, which the key names; start_time (9) and
 // last_modification_time (10) are the differences 35 and 34; max_local_txn_id (11) has a key of its own. Which fields an op

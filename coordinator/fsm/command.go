@@ -63,7 +63,7 @@ type Resolve struct {
 	Who         string
 }
 
-// Tick lets deadlines and retention act.
+// Tick lets recovered decisions, deadlines and retention act.
 type Tick struct{ Expire bool }
 
 // Describe asks for one transaction, live or ended.

@@ -116,3 +116,66 @@ func TestDeadlinesOfManyParticipants(t *testing.T) {
 		t.Errorf("%d participants are driven, want %d", driven, transactions*participants)
 	}
 }
+
+// A load that finds many decided transactions drives them in portions, as a Tick does, and serves commands meanwhile (TC-23): one that is
+// not driven yet is joined (TC-14), and may be ended by an operator's word (O-4).
+func TestRecoveryDrivesInPortions(t *testing.T) {
+	const transactions, participants = 20, 500
+	opts := fsm.Options{Preserver: preserver.Options{Count: 10, UnnamedCount: 100, Retention: 1 << 40, Max: 100}}
+	s := newStore()
+	m, _, err := s.load(opts, 1000, fsm.SpaceNormal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(n int) (least uint64) {
+		m.Step(1000, &fsm.NewTxn{To: "new", TTLMillis: 1000})
+		least = m.Issued()
+		add := &fsm.AddParticipants{To: "add", Least: least}
+		for i := range n {
+			add.Participants = append(add.Participants, txn.Participant{Topic: fmt.Sprint(i)})
+		}
+		m.Step(1000, add)
+		m.Step(1000, &fsm.EndTxn{To: "end", Least: least, Action: txn.Commit})
+		ready := m.Take()
+		m.Appended(s.append(&ready.Batch, len(ready.Batch.Changes)))
+		return least
+	}
+	for range transactions {
+		open(participants)
+	}
+	resolved, joined := open(1), open(1)
+
+	m, ready, err := s.load(opts, 2000, fsm.SpaceNormal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Step(2000, &fsm.EndTxn{To: "again", Least: joined, Action: txn.Commit})
+	m.Step(2000, &fsm.Resolve{To: "resolve", Least: resolved, Participant: txn.Participant{Topic: "0"}})
+	driven, last := 0, txn.ID{}
+	for {
+		portion := 0
+		for _, e := range effects(ready) {
+			if e.Kind == fsm.Drive {
+				portion++
+				last = e.Decision.ID()
+			}
+		}
+		if portion > 1024+participants {
+			t.Fatalf("%d participants are driven at once", portion)
+		}
+		driven += portion
+		if m.NextDeadline() > 2000 {
+			break
+		}
+		m.Step(2000, &fsm.Tick{})
+		ready = m.Take()
+	}
+	if driven != transactions*participants+1 || last != (txn.ID{Least: joined}) {
+		t.Fatalf("%d participants are driven, the last of %v; want %d and %d", driven, last, transactions*participants+1, joined)
+	}
+	m.Step(2000, &fsm.Applied{Least: joined, Participant: txn.Participant{Topic: "0"}})
+	all := effects(m.Take())
+	if answer := all[len(all)-1]; answer.To != "again" || answer.Err != nil {
+		t.Errorf("END of the last is answered %+v", answer)
+	}
+}

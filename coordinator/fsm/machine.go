@@ -34,9 +34,10 @@ const (
 	minTTLMillis = 100
 	// idBlock is how many ids are reserved at a time.
 	idBlock = 1 << 16
-	// deadlinesPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients. A deadline counts as
-	// many as it has participants.
+	// deadlinesPerTick, recoveredPerTick and expiriesPerTick bound what one Tick does, so that a burst does not hold up clients. A
+	// transaction counts as many as it has participants.
 	deadlinesPerTick = 1024
+	recoveredPerTick = 1024
 	expiriesPerTick  = 10_000
 	// bucketsPerList bounds what one ListNames looks at.
 	bucketsPerList = 4096
@@ -50,6 +51,7 @@ type Machine struct {
 	first    *transaction // live ones in order of id
 	last     *transaction
 	due      deadlines
+	undriven []*transaction // decided before this term, not driven in it yet; by id
 	outcomes *preserver.Index
 	fleeting map[uint64]ended // transactions that ended since the last Take and are not kept
 	parked   int              // transactions whose outcome waits for space
@@ -153,8 +155,8 @@ func (r *Ready) reset() {
 	}
 }
 
-// Pending is the number of changes that wait for the next Take, one that opens keys counting as many: the driver's measure of a full
-// batch.
+// Pending is the number of changes that wait for the next Take, one that opens or closes keys counting as many: the driver's measure of a
+// full batch.
 func (m *Machine) Pending() int { return m.pending }
 
 // Appended tells the machine where the last Ready's batch went.
@@ -166,7 +168,7 @@ func (m *Machine) Appended(a txn.Appended) {
 // NextDeadline is when Tick has something to do, milliseconds since the epoch; math.MaxInt64 if nothing is due ever.
 func (m *Machine) NextDeadline() int64 {
 	switch {
-	case m.expiring:
+	case m.expiring || len(m.undriven) > 0:
 		return 0
 	case m.space == SpaceRefuseEnd || len(m.due) == 0:
 		return math.MaxInt64
@@ -199,8 +201,13 @@ func (m *Machine) LowWaterMark() uint64 {
 // append adds a change to the batch and applies its record.
 func (m *Machine) append(c txn.Change) *transaction {
 	m.ready.Batch.Changes = append(m.ready.Batch.Changes, c)
-	m.pending += max(1, len(c.Opens))
-	return m.apply(&c.Record, m.head)
+	t := m.apply(&c.Record, m.head)
+	keys := len(c.Opens)
+	if c.CloseAll {
+		keys = len(t.participants)
+	}
+	m.pending += max(1, keys)
+	return t
 }
 
 func (m *Machine) effect(e Effect) { m.ready.after = append(m.ready.after, e) }

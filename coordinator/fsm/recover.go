@@ -12,7 +12,7 @@ import (
 const firstIDBits = 20
 
 // Recover ends the load: next is the stored bound of ids (0: none yet), now milliseconds since the epoch. Its Ready drives
-// every transaction whose decision is durable. clockBehind is how far now is behind the ids already used, in ms; 0 if not.
+// transactions whose decision is durable; what are too many for one are due for Tick at once. clockBehind is how far now is behind the ids already used, in ms; 0 if not.
 func (m *Machine) Recover(now int64, next uint64) (ready *Ready, clockBehind int64, err error) {
 	if len(m.orphans) > 0 {
 		least, index := lowest(m.orphans)
@@ -25,18 +25,33 @@ func (m *Machine) Recover(now int64, next uint64) (ready *Ready, clockBehind int
 	m.startIDs(now, next)
 	for _, t := range m.inOrder() {
 		m.link(t)
+		if decided(t) {
+			m.undriven = append(m.undriven, t)
+			continue
+		}
+		t.deadlineAt = len(m.due)
+		m.due = append(m.due, t)
+	}
+	heap.Init(&m.due)
+	m.driveRecovered(now)
+	return m.Take(), ClockBehind(now, next), nil
+}
+
+// driveRecovered drives the next transactions that the load found decided.
+func (m *Machine) driveRecovered(now int64) {
+	for n := 0; n < recoveredPerTick && len(m.undriven) > 0; {
+		t := m.undriven[0]
+		m.undriven[0] = nil
+		m.undriven = m.undriven[1:]
+		n += max(1, t.waiting)
 		switch {
-		case !decided(t):
-			t.deadlineAt = len(m.due)
-			m.due = append(m.due, t)
+		case m.live[t.least] != t || t.parked: // an operator declared the last participants done
 		case t.waiting == 0:
 			m.finish(now, t)
 		default:
 			m.drive(t)
 		}
 	}
-	heap.Init(&m.due)
-	return m.Take(), ClockBehind(now, next), nil
 }
 
 // FirstID is the lowest id of a term that begins at now, milliseconds since the epoch, before any other bound.

@@ -85,8 +85,11 @@ func (l *Log) decode(decoder *txnlog.Decoder, kv *mvccpb.KeyValue) (txn.LogEntry
 //
 // It asks for ranges of as many keys as it wants: etcd visits every key of a range, whatever the limit.
 func (l *Log) ReadPrefix(ctx context.Context, maxBytes int) ([]txn.LogEntry, error) {
-	r := reader{log: l, limit: firstPage, target: max(1, min(maxBytes, pageBytes))}
-	defer r.release()
+	r := reader{log: l, limit: l.oldestPage, target: max(1, min(maxBytes, pageBytes))}
+	defer func() {
+		r.release()
+		l.oldestPage = r.limit
+	}()
 	var decoder txnlog.Decoder
 	var entries []txn.LogEntry
 	from, read := l.oldest.Load(), 0
@@ -108,7 +111,7 @@ func (l *Log) ReadPrefix(ctx context.Context, maxBytes int) ([]txn.LogEntry, err
 			entries = append(entries, entry)
 			read += len(kv.Value)
 		}
-		if int64(len(page.kvs)) < asked {
+		if read >= maxBytes || int64(len(page.kvs)) < asked {
 			return entries, nil
 		}
 		from += uint64(asked)

@@ -32,13 +32,15 @@ type Log struct {
 
 	// oldest is the index of the first entry, or of the next one if there is none. ReadPrefix may run beside Append.
 	oldest atomic.Uint64
+	// oldestPage is how many entries ReadPrefix asks for first: as many as fitted the last time. Only ReadPrefix uses it.
+	oldestPage int64
 }
 
 // New opens the log of coordinator tc in a term, which is the create revision of the leader key.
 func New(kv KV, space keyspace.Space, tc uint64, term int64, options Options) *Log {
 	l := &Log{
 		kv: kv, space: space, tc: tc, term: term, options: options.withDefaults(),
-		leader: space.Leader(tc), prefix: space.LogPrefix(tc),
+		leader: space.Leader(tc), prefix: space.LogPrefix(tc), oldestPage: firstPage,
 	}
 	l.piece.init(space, tc, l.options.MaxOps, l.options.MaxBytes)
 	return l

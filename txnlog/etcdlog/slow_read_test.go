@@ -66,3 +66,62 @@ func TestLargeEntriesBehindSmallOnes(t *testing.T) {
 		}
 	})
 }
+
+// countingKV counts the bytes that it reads in transactions.
+type countingKV struct {
+	etcdlog.KV
+	read int
+}
+
+func (kv *countingKV) Txn(ctx context.Context) clientv3.Txn {
+	return countingTxn{kv.KV.Txn(ctx), kv}
+}
+
+type countingTxn struct {
+	clientv3.Txn
+	kv *countingKV
+}
+
+func (t countingTxn) If(c ...clientv3.Cmp) clientv3.Txn  { return countingTxn{t.Txn.If(c...), t.kv} }
+func (t countingTxn) Then(o ...clientv3.Op) clientv3.Txn { return countingTxn{t.Txn.Then(o...), t.kv} }
+func (t countingTxn) Else(o ...clientv3.Op) clientv3.Txn { return countingTxn{t.Txn.Else(o...), t.kv} }
+
+func (t countingTxn) Commit() (*clientv3.TxnResponse, error) {
+	response, err := t.Txn.Commit()
+	if err == nil {
+		for _, r := range response.Responses {
+			t.kv.read += size(r.GetResponseRange().GetKvs())
+		}
+	}
+	return response, err
+}
+
+// The cleaning of a log of large entries reads about as much as it asks for, not as many entries as if they were small.
+func TestOldestEntriesThatAreLarge(t *testing.T) {
+	_, client, open := modelled(t)
+	kv := &countingKV{KV: client}
+	log := open(kv)
+	if _, err := log.Load(t.Context(), func(txn.LogEntry) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	large := ends(10_000, false)
+	for range 60 {
+		if _, err := log.Append(t.Context(), large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const asked = 128 << 10
+	for step := range 20 {
+		kv.read = 0
+		entries, err := log.ReadPrefix(t.Context(), asked)
+		if err != nil || len(entries) != 1 || entries[0].Index != uint64(step+1) || entries[0].Bytes < asked {
+			t.Fatalf("step %d: %d entries, %v", step, len(entries), err)
+		}
+		if step > 0 && kv.read > 2*entries[0].Bytes {
+			t.Fatalf("step %d reads %d bytes for an entry of %d", step, kv.read, entries[0].Bytes)
+		}
+		if _, err := log.Append(t.Context(), txn.Batch{DropBefore: uint64(step + 2)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
