@@ -6,13 +6,15 @@ import (
 )
 
 const (
-	// idleInterval is how often it is looked whether a connection that is to end is idle.
+	// idleInterval is how often it is looked whether a connection that is to end is idle, and idleAfter how long nothing was asked
+	// on an idle one, and no answer is owed.
 	idleInterval = 200 * time.Millisecond
-	// idleAfter is how long nothing was asked on an idle connection, and no answer is owed.
-	idleAfter = time.Second
-	// busyLimit is how long a connection that is never idle is waited for. Then it ends behind the next answer after which none is
-	// owed: whoever asked one thing after the other has nothing on its way then.
-	busyLimit = 5 * time.Second
+	idleAfter    = time.Second
+	// busyLimit is how long a connection is waited for until less is enough, as it has clients that always ask on: a pause in which
+	// each of them has its answer and does something else. A client that has NEW_TXN answered sends the next command at once.
+	busyLimit    = 5 * time.Second
+	busyInterval = 2 * time.Millisecond
+	busyAfter    = 5 * time.Millisecond
 	// idleLimit is how long it is waited for at most. Then it takes no more commands, and ends when those that it has are answered.
 	idleLimit = 10 * time.Second
 	// lastAnswers is how long that may take.
@@ -49,23 +51,22 @@ func (e *idleEnd) look() {
 		return
 	}
 	now := time.Now()
-	owed, frames := e.out.owes(), e.keepAlive.frames.Load()
-	if owed || frames != e.frames {
+	if frames := e.keepAlive.frames.Load(); frames != e.frames || e.out.owes() {
 		e.quiet, e.frames = now, frames
 	}
 	waited := now.Sub(e.began)
-	if waited >= idleLimit {
+	interval, after := idleInterval, idleAfter
+	if waited >= busyLimit {
+		interval, after = busyInterval, busyAfter
+	}
+	switch {
+	case now.Sub(e.quiet) >= after:
+		e.finish(ClosedHandedOver)
+	case waited >= idleLimit:
 		ctx, cancel := context.WithTimeout(e.ctx, lastAnswers)
 		defer cancel()
 		e.stop(ctx, ClosedHandedOver)
-		return
+	default:
+		time.AfterFunc(interval, e.look)
 	}
-	if now.Sub(e.quiet) >= idleAfter {
-		e.finish(ClosedHandedOver)
-		return
-	}
-	if waited >= busyLimit {
-		e.out.whenSettled(func() { e.finish(ClosedHandedOver) })
-	}
-	time.AfterFunc(idleInterval, e.look)
 }

@@ -57,26 +57,22 @@ func TestHandedOverConnections(t *testing.T) {
 	}
 }
 
-// A connection that is never idle ends after five seconds, behind an answer: not while one is owed, nor while the next command may be
-// on its way.
+// A connection that is never idle ends after five seconds, in a pause between an answer and the next command.
 func TestBusyHandedOverConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{KeepAlive: -1})
 		var answer func(error)
 		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { answer = done }
 		p, ended := handedOver(t, b)
-		ended()
 		began := time.Now()
+		ended()
 		for request := uint64(2); b.connections() > 0; request++ {
 			p.send(endTxnCommand(request, 0, 7, 0))
 			synctest.Wait()
 			time.Sleep(300 * time.Millisecond)
 			answer(nil)
 			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
-			synctest.Wait()
-			if b.connections() > 0 {
-				time.Sleep(200 * time.Millisecond)
-			}
+			time.Sleep(20 * time.Millisecond)
 		}
 		if took := time.Since(began); took < busyLimit || took > busyLimit+time.Second {
 			t.Errorf("ended after %v", took)
@@ -85,5 +81,24 @@ func TestBusyHandedOverConnection(t *testing.T) {
 		if got := b.lastClosed(); got != ClosedHandedOver {
 			t.Errorf("closed for %q", got)
 		}
+	})
+}
+
+// A connection that never pauses ends when what it asked for is answered, after ten seconds.
+func TestHandedOverConnectionWithoutPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{KeepAlive: -1})
+		var answers []func(error)
+		b.coordinators.end = func(_ txn.ID, _ txn.Action, done func(error)) { answers = append(answers, done) }
+		p, ended := handedOver(t, b)
+		ended()
+		p.send(endTxnCommand(2, 0, 7, 0))
+		synctest.Wait()
+		time.Sleep(idleLimit + lastAnswers/2)
+		answers[0](nil)
+		if got := p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE).GetEndTxnResponse(); got.GetRequestId() != 2 || got.Error != nil {
+			t.Errorf("got %v", got)
+		}
+		p.wantClosed()
 	})
 }

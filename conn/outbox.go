@@ -63,8 +63,6 @@ type outbox struct {
 	sends    int // the same for sends
 	full     []*consumer
 
-	settled func() // nil, or called once when no answer is owed any more
-
 	requestBytes int // cost of requests
 	sendBytes    int // of the frames of sends
 
@@ -106,17 +104,10 @@ func (o *outbox) owes() bool {
 	return o.requests > 0 || o.sends > 0
 }
 
-// whenSettled has f called, on a goroutine of its own, behind the next answer after which none is owed.
-func (o *outbox) whenSettled(f func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.settled = f
-}
-
 func (o *outbox) requestDone(cost int) {
 	o.requests--
 	o.requestBytes -= cost
-	o.answered()
+	o.relieve()
 }
 
 // receipt is queue for the answer of a send of p; it is dropped if p is detached.
@@ -176,14 +167,6 @@ func (o *outbox) detachConsumer(c *consumer) {
 func (o *outbox) sendsDone(n, size int) {
 	o.sends -= n
 	o.sendBytes -= size
-	o.answered()
-}
-
-func (o *outbox) answered() {
-	if o.settled != nil && o.requests+o.sends == 0 {
-		go o.settled()
-		o.settled = nil
-	}
 	o.relieve()
 }
 
