@@ -40,12 +40,18 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 					done(err)
 					return
 				}
-				t.queue.push(&seekItem{subscription: c.subscription, to: p, answer: done})
+				c.subscription.seek(p, nil, done)
 			})
 		default:
 			done(fmt.Errorf("%w: seek without message id and publish time", ErrMetadata))
 		}
 	})
+}
+
+// seek resets the cursor behind everything that is in the queue.
+func (s *subscription) seek(to ledger.Position, acked *pendingack.Hold, answer func(error)) {
+	s.seeks++
+	s.topic.queue.push(&seekItem{subscription: s, to: to, acked: acked, answer: answer})
 }
 
 // disconnectAll takes all consumers away before a seek: no message may follow. A subscription that ends
@@ -59,7 +65,7 @@ func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 	t, s := c.topic, c.subscription
 	to := t.seekPosition(id, s.readCompacted)
 	if len(id.GetAckSet()) == 0 || !names(id, to) || !t.exists(to) {
-		t.queue.push(&seekItem{subscription: s, to: to, answer: done})
+		s.seek(to, nil, done)
 		return
 	}
 	holds := []pendingack.Hold{{Position: to}}
@@ -69,7 +75,7 @@ func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 			done(err)
 			return
 		}
-		t.queue.push(&seekItem{subscription: s, to: to, acked: &holds[0], answer: done})
+		s.seek(to, &holds[0], done)
 	})
 }
 

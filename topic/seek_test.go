@@ -342,3 +342,34 @@ func TestSubscribeBehindUnsubscribe(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestSeekOvertakesAnAcknowledgement: an acknowledgement that came before a seek, and has to read the size of its batch, takes
+// nothing from what the seek gives again.
+func TestSeekOvertakesAnAcknowledgement(t *testing.T) {
+	gate := &gateKV{KV: storeClient.KV}
+	w := newWorld(t, func(o *Options) { o.KV = gate })
+	at := w.produce("a").send(batchOf(2, message(0, "batch")))
+	w.subscribe("a", "s", earliest).Close()
+	w.restart()
+	c, err := w.trySubscribe("a", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut := make(chan struct{})
+	gate.set(shut)
+	open := sync.OnceFunc(func() {
+		gate.set(nil)
+		close(shut)
+	})
+	defer open()
+	acked := make(chan error, 1)
+	c.Ack(ackSetOf(at), func(err error) { acked <- err })
+	c.seek(&pulsarproto.CommandSeek{MessageId: idOf(at)})
+	open()
+	if err := wait(t, acked); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.subscribe("a", "s").want("batch")[0]; d.AckSet != nil {
+		t.Fatalf("given again with ack_set %b, want all of it", d.AckSet)
+	}
+}

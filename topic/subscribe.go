@@ -340,7 +340,7 @@ func (ts *Topics) rollBack(ctx context.Context, c *consumer, cmd *pulsarproto.Co
 				done <- err
 				return
 			}
-			c.topic.queue.push(&seekItem{subscription: c.subscription, to: p, answer: func(err error) { done <- err }})
+			c.subscription.seek(p, nil, func(err error) { done <- err })
 		})
 	})
 	select {

@@ -26,6 +26,7 @@ type subscription struct {
 	gone       bool      // deleted, or about to be
 	unused     time.Time // it had no consumers when that was looked at; zero: it has
 	seeking    bool      // its consumers were disconnected for a seek, and nothing is delivered until it is done
+	seeks      int       // how many came
 	kind       pulsarproto.CommandSubscribe_SubType
 
 	cursor      *cursor.Cursor

@@ -137,7 +137,7 @@ func (ts *Topics) ResetCursor(ctx context.Context, name topicname.Name, named st
 			to = to.Next()
 		}
 		s.disconnectAll()
-		s.topic.queue.push(&seekItem{subscription: s, to: to, answer: onlyError(answer)})
+		s.seek(to, nil, onlyError(answer))
 	})
 	return err
 }
@@ -154,7 +154,7 @@ func (ts *Topics) ResetCursorToTime(ctx context.Context, name topicname.Name, na
 				answer(struct{}{}, err)
 				return
 			}
-			s.topic.queue.push(&seekItem{subscription: s, to: p, answer: onlyError(answer)})
+			s.seek(p, nil, onlyError(answer))
 		})
 	})
 	return err
