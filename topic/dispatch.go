@@ -14,7 +14,7 @@ func (s *subscription) dispatch() {
 		s.dispatchToMany()
 		return
 	}
-	for !s.seeking && s.settle() {
+	for s.seeking == 0 && s.settle() {
 		if !s.takes() {
 			s.topic.cache.budget.relieve(s)
 			return

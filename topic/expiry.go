@@ -55,7 +55,7 @@ func (s *subscription) advanced(err error) {
 func (t *Topic) expireSubscriptions(now time.Time, policies *Policies) {
 	for _, s := range t.subscriptions {
 		switch {
-		case !s.durable || len(s.consumers) > 0 || s.seeking:
+		case !s.durable || len(s.consumers) > 0 || s.seeking > 0:
 			s.unused = time.Time{}
 		case s.unused.IsZero():
 			s.unused = now

@@ -36,7 +36,7 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 			c.subscription.disconnectAll()
 			t.findTime(cmd.GetMessagePublishTime(), func(p ledger.Position, err error) {
 				if err != nil {
-					c.subscription.seeking = false
+					c.subscription.seeking--
 					done(err)
 					return
 				}
@@ -57,7 +57,7 @@ func (s *subscription) seek(to ledger.Position, acked *pendingack.Hold, answer f
 // disconnectAll takes all consumers away before a seek: no message may follow. A subscription that ends
 // with its consumers stays for a while, because they come again; if they come before the seek is done, they wait.
 func (s *subscription) disconnectAll() {
-	s.seeking = true
+	s.seeking++
 	s.disconnect(nil)
 }
 
@@ -71,7 +71,7 @@ func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 	holds := []pendingack.Hold{{Position: to}}
 	s.resolve([]*pulsarproto.MessageIdData{id}, holds, func(err error) {
 		if err != nil {
-			s.seeking = false
+			s.seeking--
 			done(err)
 			return
 		}
@@ -134,7 +134,7 @@ func (i *seekItem) undo() {}
 
 func (i *seekItem) done(*group) {
 	s := i.subscription
-	s.seeking = false
+	s.seeking--
 	if _, more := s.topic.unsaved[s]; more {
 		s.waiting = append(s.waiting, i.answer)
 		return

@@ -373,3 +373,35 @@ func TestSeekOvertakesAnAcknowledgement(t *testing.T) {
 		t.Fatalf("given again with ack_set %b, want all of it", d.AckSet)
 	}
 }
+
+// TestTwoSeeksAtOnce: behind the first that is done nothing is given from a place that the other one leaves.
+func TestTwoSeeksAtOnce(t *testing.T) {
+	gate := &gateKV{KV: storeClient.KV}
+	w := newWorld(t, func(o *Options) { o.KV = gate })
+	p := w.produce("a")
+	var at []ledger.Position
+	for i := range 4 {
+		at = append(at, p.send(published(uint64(1000+i), message(uint64(i), fmt.Sprint("m", i)))))
+	}
+	c := w.subscribe("a", "s", shared, earliest)
+	c.want("m0", "m1", "m2", "m3")
+	shut := make(chan struct{})
+	gate.set(shut)
+	open := sync.OnceFunc(func() {
+		gate.set(nil)
+		close(shut)
+	})
+	defer open()
+	done := make(chan error, 1)
+	c.Seek(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1002))}, func(err error) { done <- err })
+	<-c.disconnected
+	w.subscribe("a", "s", shared).seek(&pulsarproto.CommandSeek{MessageId: idOf(at[1])})
+	c = w.subscribe("a", "s", shared)
+	c.wantNothing(w, "a")
+	open()
+	if err := wait(t, done); err != nil {
+		t.Fatal(err)
+	}
+	c.want("m2", "m3")
+	c.wantNothing(w, "a")
+}

@@ -74,7 +74,7 @@ func (s *subscription) takes() bool {
 // waits for its consumer, and that before what is new: so the messages of a key keep their order.
 func (s *subscription) dispatchToMany() {
 	s.releaseDue()
-	for !s.seeking && !s.overloaded {
+	for s.seeking == 0 && !s.overloaded {
 		if !s.takes() {
 			s.topic.cache.budget.relieve(s)
 			return

@@ -25,7 +25,7 @@ type subscription struct {
 	hash       string    // as a participant
 	gone       bool      // deleted, or about to be
 	unused     time.Time // it had no consumers when that was looked at; zero: it has
-	seeking    bool      // its consumers were disconnected for a seek, and nothing is delivered until it is done
+	seeking    int       // seeks for which its consumers were disconnected; nothing is delivered until all are done
 	seeks      int       // how many came
 	kind       pulsarproto.CommandSubscribe_SubType
 
@@ -304,7 +304,7 @@ func (s *subscription) remove(c *consumer) {
 	} else {
 		s.elect()
 	}
-	if len(s.consumers) == 0 && !s.durable && !s.seeking {
+	if len(s.consumers) == 0 && !s.durable && s.seeking == 0 {
 		s.gone = true
 		delete(s.topic.subscriptions, s.name)
 	}

@@ -150,7 +150,7 @@ func (ts *Topics) ResetCursorToTime(ctx context.Context, name topicname.Name, na
 		s.disconnectAll()
 		s.topic.findTime(millis, func(p ledger.Position, err error) {
 			if err != nil {
-				s.seeking = false
+				s.seeking--
 				answer(struct{}{}, err)
 				return
 			}
