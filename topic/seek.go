@@ -3,6 +3,7 @@ package topic
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -30,10 +31,10 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 		case !c.attached:
 			done(ErrMetadata)
 		case cmd.MessageId != nil:
-			c.subscription.disconnectAll()
+			c.subscription.beginSeek(nil)
 			c.seekID(cmd.GetMessageId(), done)
 		case cmd.MessagePublishTime != nil:
-			c.subscription.disconnectAll()
+			c.subscription.beginSeek(nil)
 			t.findTime(cmd.GetMessagePublishTime(), func(p ledger.Position, err error) {
 				if err != nil {
 					c.subscription.seeking--
@@ -54,11 +55,16 @@ func (s *subscription) seek(to ledger.Position, acked *pendingack.Hold, answer f
 	s.topic.queue.push(&seekItem{subscription: s, to: to, acked: acked, answer: answer})
 }
 
-// disconnectAll takes all consumers away before a seek: no message may follow. A subscription that ends
-// with its consumers stays for a while, because they come again; if they come before the seek is done, they wait.
-func (s *subscription) disconnectAll() {
+// beginSeek takes all consumers away before a seek, but the one that is to start there: no message may follow. A subscription
+// that ends with its consumers stays for a while, because they come again; if they come before the seek is done, they wait.
+func (s *subscription) beginSeek(but *consumer) {
 	s.seeking++
-	s.disconnect(nil)
+	for _, c := range slices.Clone(s.consumers) {
+		if c != but {
+			s.remove(c)
+			c.client.Disconnect()
+		}
+	}
 }
 
 func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -404,4 +405,27 @@ func TestTwoSeeksAtOnce(t *testing.T) {
 	}
 	c.want("m2", "m3")
 	c.wantNothing(w, "a")
+}
+
+// TestRollBackOfASharedSubscription: who subscribes with a time to start from is alone when the cursor goes back: what others had
+// is not given out twice, and they come again.
+func TestRollBackOfASharedSubscription(t *testing.T) {
+	for _, kind := range []subscribeOption{shared, ofType(pulsarproto.CommandSubscribe_Key_Shared)} {
+		w := newWorld(t)
+		p := w.produce("a")
+		now := uint64(time.Now().UnixMilli())
+		at := p.send(published(now, message(0, "m0")))
+		p.send(published(now, message(1, "m1")))
+		old := w.subscribe("a", "s", kind, earliest)
+		old.want("m0", "m1")
+		old.ack(at)
+		c := w.subscribe("a", "s", kind, func(cmd *pulsarproto.CommandSubscribe) { cmd.StartMessageRollbackDurationSec = ptr(uint64(3600)) })
+		select {
+		case <-old.disconnected:
+		default:
+			t.Fatal("another consumer is there, with what it had")
+		}
+		c.want("m0", "m1")
+		w.subscribe("a", "s", kind).wantNothing(w, "a")
+	}
 }

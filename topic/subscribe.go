@@ -322,7 +322,9 @@ func (o *Options) checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
 	return nil
 }
 
-// rollBack starts a new consumer as long ago as the command asks for.
+// rollBack starts a new consumer as long ago as the command asks for. Others are disconnected first, and come again.
+//
+// Source: PersistentTopic.resetSubscriptionCursor, PersistentSubscription.resetCursor.
 func (ts *Topics) rollBack(ctx context.Context, c *consumer, cmd *pulsarproto.CommandSubscribe) (cnx.Consumer, error) {
 	seconds := cmd.GetStartMessageRollbackDurationSec()
 	if seconds == 0 {
@@ -331,16 +333,19 @@ func (ts *Topics) rollBack(ctx context.Context, c *consumer, cmd *pulsarproto.Co
 	millis := uint64(ts.options.Now().Add(-time.Duration(min(seconds, 1<<32)) * time.Second).UnixMilli())
 	done := make(chan error, 1)
 	c.topic.ask(func(alive bool) {
-		if !alive {
+		s := c.subscription
+		if !alive || !c.attached {
 			done <- ErrPersistence
 			return
 		}
+		s.beginSeek(c)
 		c.topic.findTime(millis, func(p ledger.Position, err error) {
 			if err != nil {
+				s.seeking--
 				done <- err
 				return
 			}
-			c.subscription.seek(p, nil, func(err error) { done <- err })
+			s.seek(p, nil, func(err error) { done <- err })
 		})
 	})
 	select {

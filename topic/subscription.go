@@ -25,7 +25,7 @@ type subscription struct {
 	hash       string    // as a participant
 	gone       bool      // deleted, or about to be
 	unused     time.Time // it had no consumers when that was looked at; zero: it has
-	seeking    int       // seeks for which its consumers were disconnected; nothing is delivered until all are done
+	seeking    int       // seeks for which its consumers were disconnected: nothing is delivered until all are done
 	seeks      int       // how many came
 	kind       pulsarproto.CommandSubscribe_SubType
 

@@ -136,7 +136,7 @@ func (ts *Topics) ResetCursor(ctx context.Context, name topicname.Name, named st
 		if behind && names(position, to) && s.topic.exists(to) {
 			to = to.Next()
 		}
-		s.disconnectAll()
+		s.beginSeek(nil)
 		s.seek(to, nil, onlyError(answer))
 	})
 	return err
@@ -147,7 +147,7 @@ func (ts *Topics) ResetCursor(ctx context.Context, name topicname.Name, named st
 // Errors: ErrTopicNotFound, ErrSubscriptionNotFound.
 func (ts *Topics) ResetCursorToTime(ctx context.Context, name topicname.Name, named string, millis uint64) error {
 	_, err := askSubscription(ctx, ts, name, named, func(s *subscription, answer func(struct{}, error)) {
-		s.disconnectAll()
+		s.beginSeek(nil)
 		s.topic.findTime(millis, func(p ledger.Position, err error) {
 			if err != nil {
 				s.seeking--
