@@ -150,8 +150,11 @@ func (i *subscribeItem) done(*group) {
 	case t.leaving():
 		i.fail(errFencedTopic)
 		return
-	case s == nil:
+	case s == nil && i.durable:
 		i.fail(fmt.Errorf("%w: %s", ErrSubscriptionNotFound, i.name))
+		return
+	case s == nil: // it ended with its last consumer while the group was written
+		t.queue.push(i)
 		return
 	}
 	i.attach(s)
