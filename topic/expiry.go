@@ -60,7 +60,7 @@ func (t *Topic) expireSubscriptions(now time.Time, policies *Policies) {
 		case s.unused.IsZero():
 			s.unused = now
 		case policies.SubscriptionExpiration > 0 && now.Sub(s.unused) >= policies.SubscriptionExpiration && !s.gone:
-			t.queue.push(&unsubscribeItem{subscription: s, unused: true, answer: func(err error) {
+			t.queue.push(&unsubscribeItem{subscription: s, answer: func(err error) {
 				if err == nil {
 					t.log.Info().Str("sub", s.name).Msg("subscription without consumers expired")
 				}

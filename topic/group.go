@@ -1,6 +1,8 @@
 package topic
 
 import (
+	"slices"
+
 	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
 	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
@@ -156,6 +158,14 @@ func (g *group) release() {
 func (g *group) adds(ref holdRef) bool {
 	_, found := g.written[ref]
 	return found
+}
+
+// subscribes reports whether a consumer may be attached to a subscription when the group is done.
+func (g *group) subscribes(subscription string) bool {
+	return slices.ContainsFunc(g.items, func(it item) bool {
+		i, is := it.(*subscribeItem)
+		return is && i.cmd != nil && i.name == subscription
+	})
 }
 
 // ends reports whether the group writes the end of ref.

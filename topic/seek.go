@@ -153,10 +153,10 @@ func (i *seekItem) fail(err error) { i.answer(err) }
 // unsubscribeItem deletes a subscription with all it has.
 type unsubscribeItem struct {
 	subscription *subscription
-	by           *consumer
-	unused       bool // only if it has no consumers
+	by           *consumer // nil: no consumer asks
+	force        bool      // though it has other consumers
 	answer       func(error)
-	busy         bool // it has some
+	busy         bool // it has others
 	deletes      bool
 }
 
@@ -169,10 +169,8 @@ func (c *consumer) Unsubscribe(force bool, done func(error)) {
 			done(ErrPersistence)
 		case !c.attached:
 			done(ErrMetadata)
-		case len(s.consumers) > 1 && !force:
-			done(fmt.Errorf("%w: subscription %s has other consumers", errConnected, s.name))
 		default:
-			t.queue.push(&unsubscribeItem{subscription: s, by: c, answer: done})
+			t.queue.push(&unsubscribeItem{subscription: s, by: c, force: force, answer: done})
 		}
 	})
 }
@@ -182,8 +180,11 @@ var errConnected = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Unconnecte
 
 func (i *unsubscribeItem) prepare(g *group) bool {
 	s := i.subscription
-	i.busy = i.unused && len(s.consumers) > 0
-	if i.busy && s.durable && !s.gone {
+	if !i.force && g.subscribes(s.name) {
+		return false
+	}
+	i.busy = !i.force && !s.gone && slices.ContainsFunc(s.consumers, func(c *consumer) bool { return c != i.by })
+	if i.busy && s.durable {
 		s.topic.settling.add(s.name, s.keys) // it was withdrawn for a turn before
 	}
 	if s.gone || i.busy {
@@ -222,7 +223,11 @@ func (i *unsubscribeItem) undo() {
 
 func (i *unsubscribeItem) done(*group) {
 	s := i.subscription
-	if i.busy {
+	switch {
+	case i.busy && i.by != nil:
+		i.answer(fmt.Errorf("%w: subscription %s has other consumers", errConnected, s.name))
+		return
+	case i.busy:
 		i.answer(fmt.Errorf("%w: %s", ErrSubscriptionBusy, s.name))
 		return
 	}

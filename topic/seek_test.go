@@ -429,3 +429,45 @@ func TestRollBackOfASharedSubscription(t *testing.T) {
 		w.subscribe("a", "s", kind).wantNothing(w, "a")
 	}
 }
+
+// TestUnsubscribeBehindSubscribe: a subscription is not deleted under a consumer whose SUBSCRIBE came first.
+func TestUnsubscribeBehindSubscribe(t *testing.T) {
+	for what, delete := range map[string]func(*world, *testConsumer, chan<- error){
+		"by another consumer": func(w *world, c *testConsumer, done chan<- error) {
+			c.Unsubscribe(false, func(err error) { done <- err })
+		},
+		"by an administrator": func(w *world, c *testConsumer, done chan<- error) {
+			c.Close()
+			name := parse(t, "a")
+			go func() { done <- w.topics.DeleteSubscription(context.Background(), name, "s", false) }()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.produce("a")
+			c := w.subscribe("a", "s", shared)
+			release := w.hold()
+			p.Send(message(0, "m"))
+			w.posted("a")
+			subscribed, deleted := make(chan *testConsumer, 1), make(chan error, 1)
+			go func() {
+				other, err := w.trySubscribe("a", "s", shared)
+				if err != nil {
+					t.Error(err)
+				}
+				subscribed <- other
+			}()
+			w.waitForItems("a", 1)
+			delete(w, c, deleted)
+			w.waitForItems("a", 2)
+			release()
+			if err := wait(t, deleted); !errors.Is(err, errConnected) && !errors.Is(err, ErrSubscriptionBusy) {
+				t.Errorf("deleted: %v", err)
+			}
+			c.Close()
+			other := <-subscribed
+			other.Flow(1)
+			other.want("m")
+		})
+	}
+}

@@ -123,7 +123,7 @@ func (c *createSubscription) fail(err error) { c.answer(err) }
 // Errors: ErrTopicNotFound, ErrSubscriptionNotFound, ErrSubscriptionBusy.
 func (ts *Topics) DeleteSubscription(ctx context.Context, name topicname.Name, named string, force bool) error {
 	_, err := askSubscription(ctx, ts, name, named, func(s *subscription, answer func(struct{}, error)) {
-		s.topic.queue.push(&unsubscribeItem{subscription: s, unused: !force, answer: onlyError(answer)})
+		s.topic.queue.push(&unsubscribeItem{subscription: s, force: force, answer: onlyError(answer)})
 	})
 	return err
 }
