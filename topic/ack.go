@@ -215,6 +215,7 @@ func (a *ackItem) undo() {
 		s.pending.UndoCumulative(a.id, a.before)
 	} else {
 		s.pending.Undo(a.id, a.added)
+		s.freePending(pendingack.Held{Individual: a.added})
 	}
 	a.held, a.added, a.before = false, nil, nil
 }

@@ -135,6 +135,9 @@ func (s *subscription) due(e *ledger.Entry) (indexes ledger.Bits, due bool) {
 		return nil, false
 	}
 	whole, hidden := s.pending.Hidden(p)
+	if whole || hidden != nil {
+		s.passOver(p, hidden)
+	}
 	if whole {
 		return nil, false
 	}

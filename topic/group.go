@@ -224,6 +224,17 @@ func (g *group) place(s *sendItem) {
 	g.count(0, size)
 }
 
+// undo takes back what the group changed in memory: it was not applied.
+func (g *group) undo() {
+	g.release()
+	for i := len(g.items) - 1; i >= 0; i-- {
+		g.items[i].undo()
+	}
+	for _, s := range g.topic.subscriptions {
+		s.returnPassed()
+	}
+}
+
 // fail answers that nothing is known of what the group held.
 func (g *group) fail(err error) {
 	for _, it := range g.items {

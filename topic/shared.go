@@ -155,6 +155,9 @@ func (s *subscription) passes(p ledger.Position, key waitKey) bool {
 	if s.ordersKeys() && (whole || !indexes.Empty()) {
 		s.holders.found(p, key)
 	}
+	if whole {
+		s.passOver(p, nil)
+	}
 	if whole || s.cursor.Done(p) {
 		delete(s.given, p)
 		return true

@@ -59,8 +59,10 @@ type subscription struct {
 	// readCompacted makes it read compacted entries as far as there are any.
 	readCompacted bool
 	// redeliver is what was looked at and is to be delivered again; given restricts it to indexes of a batch.
-	redeliver   ledger.Set
-	given       map[ledger.Position]ledger.Bits
+	redeliver ledger.Set
+	given     map[ledger.Position]ledger.Bits
+	// passed is what was not given, while a write is in flight, because a transaction holds it: by that write, perhaps.
+	passed      []pendingack.Hold
 	redelivered map[ledger.Position]uint32 // Shared: how often
 	sizes       map[ledger.Position]int    // of batches that were delivered
 	sizesLimit  int
@@ -251,11 +253,31 @@ func (s *subscription) restrict(p ledger.Position, indexes ledger.Bits) bool {
 	return !waits
 }
 
+// passOver notes that p, or indexes of the batch at p, are not given because a transaction holds them.
+func (s *subscription) passOver(p ledger.Position, indexes ledger.Bits) {
+	if s.topic.writing != nil {
+		s.passed = append(s.passed, pendingack.Hold{Position: p, Acked: indexes})
+	}
+}
+
+// returnPassed makes what was passed over due again: the write in flight did not come to be.
+func (s *subscription) returnPassed() {
+	due := make([]ledger.Range, 0, len(s.passed))
+	for _, hold := range s.passed {
+		if s.restrict(hold.Position, hold.Acked) {
+			due = append(due, ledger.One(hold.Position))
+		}
+	}
+	s.passed = nil
+	s.redeliver.AddAll(due)
+}
+
 // rewind makes everything that is not acknowledged due again.
 func (s *subscription) rewind() {
 	s.read = s.cursor.Frontier()
 	s.redeliver.Clear()
 	clear(s.given)
+	s.passed = nil
 	s.parked.clear(s.consumers)
 	s.delayed = delayed{}
 	s.setAhead(page{})
