@@ -152,8 +152,10 @@ func (s *subscription) ackThrough(hold pendingack.Hold) {
 func (s *subscription) resume(g *group) {
 	g.touch(s)
 	for _, c := range s.commits {
-		g.end(holdRef{s, c.id})
-		g.count(1, 0)
+		if ref := (holdRef{s, c.id}); !g.ends(ref) {
+			g.end(ref)
+			g.count(1, 0)
+		}
 	}
 }
 
