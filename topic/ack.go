@@ -19,6 +19,8 @@ type ackItem struct {
 	holds      []pendingack.Hold
 	answer     func(error)
 
+	overtaken bool // by a seek that came behind it: it has no effect
+
 	err    error
 	judged bool // err, if there is one, rests on what its group has
 	asked  bool // the coordinator was asked
@@ -63,11 +65,14 @@ func (c *consumer) acknowledge(cmd *pulsarproto.CommandAck, done func(error)) {
 	for _, id := range ids {
 		a.holds = append(a.holds, pendingack.Hold{Position: ledger.Position{Ledger: id.GetLedgerId(), Entry: id.GetEntryId()}})
 	}
-	c.subscription.resolve(ids, a.holds, func(err error) {
+	s, seeks := c.subscription, c.subscription.seeks
+	s.resolve(ids, a.holds, func(err error) {
 		if err != nil {
 			done(err)
 			return
 		}
+		// What a transaction holds outlasts a seek.
+		a.overtaken = !a.inTxn && s.seeks != seeks
 		c.topic.queue.push(a)
 	})
 }
@@ -99,7 +104,7 @@ func (a *ackItem) open() (openRef, bool) {
 
 func (a *ackItem) prepare(g *group) bool {
 	s := a.consumer.subscription
-	if a.err != nil || s.gone {
+	if a.err != nil || a.overtaken || s.gone {
 		return true
 	}
 	size := a.size()
@@ -210,13 +215,14 @@ func (a *ackItem) undo() {
 		s.pending.UndoCumulative(a.id, a.before)
 	} else {
 		s.pending.Undo(a.id, a.added)
+		s.freePending(pendingack.Held{Individual: a.added})
 	}
 	a.held, a.added, a.before = false, nil, nil
 }
 
 func (a *ackItem) done(*group) {
 	s := a.consumer.subscription
-	if a.err != nil || s.gone {
+	if a.err != nil || a.overtaken || s.gone {
 		a.answer(a.err)
 		return
 	}

@@ -311,3 +311,36 @@ func TestReaderAndSubscriptionOfOneName(t *testing.T) {
 		t.Errorf("%d keys of a subscription that does not exist", n)
 	}
 }
+
+// TestReaderComesBackAsItsConnectionEnds: a reader that subscribes again is attached, also if the consumer that it had before goes
+// away in the middle, and with it the subscription.
+func TestReaderComesBackAsItsConnectionEnds(t *testing.T) {
+	w := newWorld(t)
+	at := w.produce("a").send(message(0, "m"))
+	old := w.subscribe("a", "reader", nonDurable, startAt(at))
+	old.want("m")
+	release := w.hold()
+	type attached struct {
+		c   *testConsumer
+		err error
+	}
+	again := make(chan attached, 1)
+	go func() {
+		c, err := w.trySubscribe("a", "reader", nonDurable, startAt(at))
+		again <- attached{c, err}
+	}()
+	w.waitFor("a", "writes", 1, func(t *Topic) int {
+		if t.writing == nil {
+			return 0
+		}
+		return 1
+	})
+	old.Close()
+	release()
+	got := <-again
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	got.c.Flow(1)
+	got.c.want("m")
+}

@@ -14,7 +14,7 @@ func (s *subscription) dispatch() {
 		s.dispatchToMany()
 		return
 	}
-	for !s.seeking && s.settle() {
+	for s.seeking == 0 && s.settle() {
 		if !s.takes() {
 			s.topic.cache.budget.relieve(s)
 			return
@@ -135,6 +135,9 @@ func (s *subscription) due(e *ledger.Entry) (indexes ledger.Bits, due bool) {
 		return nil, false
 	}
 	whole, hidden := s.pending.Hidden(p)
+	if whole || hidden != nil {
+		s.passOver(p, hidden)
+	}
 	if whole {
 		return nil, false
 	}

@@ -55,12 +55,12 @@ func (s *subscription) advanced(err error) {
 func (t *Topic) expireSubscriptions(now time.Time, policies *Policies) {
 	for _, s := range t.subscriptions {
 		switch {
-		case !s.durable || len(s.consumers) > 0 || s.seeking:
+		case !s.durable || len(s.consumers) > 0 || s.seeking > 0:
 			s.unused = time.Time{}
 		case s.unused.IsZero():
 			s.unused = now
 		case policies.SubscriptionExpiration > 0 && now.Sub(s.unused) >= policies.SubscriptionExpiration && !s.gone:
-			t.queue.push(&unsubscribeItem{subscription: s, unused: true, answer: func(err error) {
+			t.queue.push(&unsubscribeItem{subscription: s, answer: func(err error) {
 				if err == nil {
 					t.log.Info().Str("sub", s.name).Msg("subscription without consumers expired")
 				}

@@ -198,6 +198,9 @@ func (t *Topic) written(g *group, result *clientv3.TxnResponse, err error) {
 // applied performs what g stands for, now that it is durable.
 func (t *Topic) applied(g *group) {
 	g.release() // before anybody hears of it and asks for the next
+	for _, s := range t.subscriptions {
+		s.passed = nil
+	}
 	if g.clears {
 		t.dedup.Clear()
 	}
@@ -265,10 +268,7 @@ func (t *Topic) refused(g *group, result *clientv3.TxnResponse) {
 			missing[ref] = true
 		}
 	}
-	g.release()
-	for i := len(g.items) - 1; i >= 0; i-- {
-		g.items[i].undo()
-	}
+	g.undo()
 	t.setAside(g.items, missing)
 }
 

@@ -1,6 +1,8 @@
 package topic
 
 import (
+	"slices"
+
 	"github.com/pulsar-tc/pulsar-tc/topic/cursor"
 	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topic/ledger"
@@ -158,6 +160,14 @@ func (g *group) adds(ref holdRef) bool {
 	return found
 }
 
+// subscribes reports whether a consumer may be attached to a subscription when the group is done.
+func (g *group) subscribes(subscription string) bool {
+	return slices.ContainsFunc(g.items, func(it item) bool {
+		i, is := it.(*subscribeItem)
+		return is && i.cmd != nil && i.name == subscription
+	})
+}
+
 // ends reports whether the group writes the end of ref.
 func (g *group) ends(ref holdRef) bool {
 	_, found := g.ended[ref]
@@ -212,6 +222,17 @@ func (g *group) place(s *sendItem) {
 	g.blocks[i].bytes += size
 	s.producer.placed(g, i)
 	g.count(0, size)
+}
+
+// undo takes back what the group changed in memory: it was not applied.
+func (g *group) undo() {
+	g.release()
+	for i := len(g.items) - 1; i >= 0; i-- {
+		g.items[i].undo()
+	}
+	for _, s := range g.topic.subscriptions {
+		s.returnPassed()
+	}
 }
 
 // fail answers that nothing is known of what the group held.

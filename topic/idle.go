@@ -13,7 +13,7 @@ func (t *Topic) idle() bool {
 		return false
 	}
 	for _, s := range t.subscriptions {
-		if len(s.consumers) > 0 || s.seeking || s.reading || len(s.commits)+len(s.waiting) > 0 {
+		if len(s.consumers) > 0 || s.seeking > 0 || s.reading || len(s.commits)+len(s.waiting) > 0 {
 			return false
 		}
 	}

@@ -34,15 +34,18 @@ func (t *Topic) findLast(then func(*pulsarproto.MessageIdData, error)) {
 	if t.cache.from.Before(from) {
 		from = t.cache.from
 	}
-	ledgers := t.extents(from)
+	ledgers, first := t.extents(from), t.first
 	t.asyncRead(func() {
 		e, err := t.store.lastEntry(t.ctx, t.keys, ledgers)
 		t.ask(func(alive bool) {
-			if !alive || err != nil {
+			switch {
+			case !alive || err != nil:
 				then(nil, ErrPersistence)
-				return
+			case t.first != first: // it may have been trimmed since
+				t.findLast(then)
+			default:
+				t.foundLast(limit, e, then)
 			}
-			t.foundLast(limit, e, then)
 		})
 	})
 }

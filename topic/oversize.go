@@ -21,10 +21,7 @@ func refusedForSize(err error) bool {
 // divide takes back a group that the store refused for its size. Its items are written one at a time, and one that is too large
 // by itself is refused.
 func (t *Topic) divide(g *group, err error) {
-	g.release()
-	for i := len(g.items) - 1; i >= 0; i-- {
-		g.items[i].undo()
-	}
+	g.undo()
 	t.queue.pushFront(g.items)
 	if !g.single && len(g.items) > 0 {
 		t.log.Warn().Err(err).Int("commands", len(g.items)).Msg("a write is too large for the store, its commands are written one at a time")

@@ -3,6 +3,7 @@ package topic
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
@@ -254,5 +255,69 @@ func TestPlainAckOfAPendingMessage(t *testing.T) {
 		w.end(id, txn.Abort, "a", "s")
 		c.want("m1")
 		c.wantNothing(w, "a")
+	}
+}
+
+// TestRefusedAcknowledgementHoldsNothing holds FC-17: what was passed over while the acknowledgement of an ended transaction was
+// being written is given again when that is refused, and its key is free.
+func TestRefusedAcknowledgementHoldsNothing(t *testing.T) {
+	const all = 0
+	for what, test := range map[string]struct {
+		kind              subscribeOption
+		ackSet            int64   // of the acknowledgement
+		meanwhile, behind []int64 // ack_set of what is given while the write is in flight, and when it is refused
+	}{
+		"Shared":              {kind: shared, behind: []int64{all}},
+		"Shared, of a batch":  {kind: shared, ackSet: 0b10, meanwhile: []int64{0b10}, behind: []int64{0b01}},
+		"Key_Shared":          {kind: ofType(pulsarproto.CommandSubscribe_Key_Shared), behind: []int64{all}},
+		"Failover, redeliver": {kind: ofType(pulsarproto.CommandSubscribe_Failover), behind: []int64{all}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.subscribe("a", "s", test.kind, named("a"))
+			at := w.produce("a").send(batchOf(2, message(0, "m")))
+			c.want("m")
+			other := c
+			if what != "Failover, redeliver" {
+				other = w.subscribe("a", "s", test.kind, named("b"))
+			}
+			id := w.coord.begin()
+			w.coord.decide(t, id)
+			release := w.hold()
+			ack := ackOf(pulsarproto.CommandAck_Individual, at)
+			if test.ackSet != 0 {
+				ack.MessageId[0].AckSet = []int64{test.ackSet}
+			}
+			refused := make(chan error, 1)
+			c.Ack(ackInTxn(id, ack), func(err error) { refused <- err })
+			if other == c {
+				c.Redeliver(&pulsarproto.CommandRedeliverUnacknowledgedMessages{})
+			} else {
+				c.Close()
+			}
+			w.posted("a")
+			want := func(sets []int64) {
+				t.Helper()
+				for _, set := range sets {
+					d := other.want("m")[0]
+					if set == all && d.AckSet != nil || set != all && !slices.Equal(d.AckSet, []int64{set}) {
+						t.Fatalf("given with ack_set %b, want %b", d.AckSet, set)
+					}
+				}
+			}
+			want(test.meanwhile)
+			if len(other.messages) > 0 {
+				t.Fatal("what the transaction holds is given")
+			}
+			release()
+			if err := wait(t, refused); !errors.Is(err, txn.ErrNotAllowed) {
+				t.Fatal(err)
+			}
+			want(test.behind)
+			other.wantNothing(w, "a")
+			last := w.produce("a").send(message(1, "last"))
+			other.want("last")
+			other.ack(last)
+		})
 	}
 }

@@ -195,3 +195,40 @@ func TestCommitBehindASeekOfARefusedGroup(t *testing.T) {
 	w.restart()
 	w.subscribe("a", "s").want("m0", "m2", "m3")
 }
+
+// TestCommitsOfOneGroup: commits on one subscription that wait together are written together, each counted once.
+func TestCommitsOfOneGroup(t *testing.T) {
+	const commits = 40
+	w := newWorld(t, func(o *Options) { o.MaxTxnOps = 128 })
+	at, _ := sendMany(w.produce("a"), commits)
+	c := w.subscribe("a", "s", earliest)
+	var ids []txn.ID
+	for i := range at {
+		id := w.coord.begin()
+		if err := c.ackIn(id, at[i]); err != nil {
+			t.Fatal(err)
+		}
+		w.coord.decide(t, id)
+		ids = append(ids, id)
+	}
+	var writes atomic.Int32
+	w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		writes.Add(1)
+		return commit()
+	})
+	done := make(chan error, commits)
+	w.topics.loaded(parse(t, "a").String()).ask(func(bool) { // so that all are in one group
+		for _, id := range ids {
+			w.topics.EndTxn(context.Background(), id, txn.Participant{Topic: parse(t, "a").String(), Subscription: "s", Kind: txn.AckedSubscription},
+				txn.Commit, 0, func(err error) { done <- err })
+		}
+	})
+	for range commits {
+		if err := wait(t, done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := writes.Load(); n != 1 {
+		t.Fatalf("%d writes, want 1", n)
+	}
+}

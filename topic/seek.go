@@ -3,6 +3,7 @@ package topic
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -30,17 +31,17 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 		case !c.attached:
 			done(ErrMetadata)
 		case cmd.MessageId != nil:
-			c.subscription.disconnectAll()
+			c.subscription.beginSeek(nil)
 			c.seekID(cmd.GetMessageId(), done)
 		case cmd.MessagePublishTime != nil:
-			c.subscription.disconnectAll()
+			c.subscription.beginSeek(nil)
 			t.findTime(cmd.GetMessagePublishTime(), func(p ledger.Position, err error) {
 				if err != nil {
-					c.subscription.seeking = false
+					c.subscription.seeking--
 					done(err)
 					return
 				}
-				t.queue.push(&seekItem{subscription: c.subscription, to: p, answer: done})
+				c.subscription.seek(p, nil, done)
 			})
 		default:
 			done(fmt.Errorf("%w: seek without message id and publish time", ErrMetadata))
@@ -48,28 +49,39 @@ func (c *consumer) Seek(cmd *pulsarproto.CommandSeek, done func(error)) {
 	})
 }
 
-// disconnectAll takes all consumers away before a seek: no message may follow. A subscription that ends
-// with its consumers stays for a while, because they come again; if they come before the seek is done, they wait.
-func (s *subscription) disconnectAll() {
-	s.seeking = true
-	s.disconnect(nil)
+// seek resets the cursor behind everything that is in the queue.
+func (s *subscription) seek(to ledger.Position, acked *pendingack.Hold, answer func(error)) {
+	s.seeks++
+	s.topic.queue.push(&seekItem{subscription: s, to: to, acked: acked, answer: answer})
+}
+
+// beginSeek takes all consumers away before a seek, but the one that is to start there: no message may follow. A subscription
+// that ends with its consumers stays for a while, because they come again; if they come before the seek is done, they wait.
+func (s *subscription) beginSeek(but *consumer) {
+	s.seeking++
+	for _, c := range slices.Clone(s.consumers) {
+		if c != but {
+			s.remove(c)
+			c.client.Disconnect()
+		}
+	}
 }
 
 func (c *consumer) seekID(id *pulsarproto.MessageIdData, done func(error)) {
 	t, s := c.topic, c.subscription
 	to := t.seekPosition(id, s.readCompacted)
 	if len(id.GetAckSet()) == 0 || !names(id, to) || !t.exists(to) {
-		t.queue.push(&seekItem{subscription: s, to: to, answer: done})
+		s.seek(to, nil, done)
 		return
 	}
 	holds := []pendingack.Hold{{Position: to}}
 	s.resolve([]*pulsarproto.MessageIdData{id}, holds, func(err error) {
 		if err != nil {
-			s.seeking = false
+			s.seeking--
 			done(err)
 			return
 		}
-		t.queue.push(&seekItem{subscription: s, to: to, acked: &holds[0], answer: done})
+		s.seek(to, &holds[0], done)
 	})
 }
 
@@ -128,7 +140,7 @@ func (i *seekItem) undo() {}
 
 func (i *seekItem) done(*group) {
 	s := i.subscription
-	s.seeking = false
+	s.seeking--
 	if _, more := s.topic.unsaved[s]; more {
 		s.waiting = append(s.waiting, i.answer)
 		return
@@ -141,10 +153,10 @@ func (i *seekItem) fail(err error) { i.answer(err) }
 // unsubscribeItem deletes a subscription with all it has.
 type unsubscribeItem struct {
 	subscription *subscription
-	by           *consumer
-	unused       bool // only if it has no consumers
+	by           *consumer // nil: no consumer asks
+	force        bool      // though it has other consumers
 	answer       func(error)
-	busy         bool // it has some
+	busy         bool // it has others
 	deletes      bool
 }
 
@@ -157,10 +169,8 @@ func (c *consumer) Unsubscribe(force bool, done func(error)) {
 			done(ErrPersistence)
 		case !c.attached:
 			done(ErrMetadata)
-		case len(s.consumers) > 1 && !force:
-			done(fmt.Errorf("%w: subscription %s has other consumers", errConnected, s.name))
 		default:
-			t.queue.push(&unsubscribeItem{subscription: s, by: c, answer: done})
+			t.queue.push(&unsubscribeItem{subscription: s, by: c, force: force, answer: done})
 		}
 	})
 }
@@ -170,8 +180,11 @@ var errConnected = cnx.Refuse(pulsarproto.ServerError_MetadataError, "Unconnecte
 
 func (i *unsubscribeItem) prepare(g *group) bool {
 	s := i.subscription
-	i.busy = i.unused && len(s.consumers) > 0
-	if i.busy && s.durable && !s.gone {
+	if !i.force && g.subscribes(s.name) {
+		return false
+	}
+	i.busy = !i.force && !s.gone && slices.ContainsFunc(s.consumers, func(c *consumer) bool { return c != i.by })
+	if i.busy && s.durable {
 		s.topic.settling.add(s.name, s.keys) // it was withdrawn for a turn before
 	}
 	if s.gone || i.busy {
@@ -210,7 +223,11 @@ func (i *unsubscribeItem) undo() {
 
 func (i *unsubscribeItem) done(*group) {
 	s := i.subscription
-	if i.busy {
+	switch {
+	case i.busy && i.by != nil:
+		i.answer(fmt.Errorf("%w: subscription %s has other consumers", errConnected, s.name))
+		return
+	case i.busy:
 		i.answer(fmt.Errorf("%w: %s", ErrSubscriptionBusy, s.name))
 		return
 	}

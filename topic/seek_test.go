@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -340,5 +341,133 @@ func TestSubscribeBehindUnsubscribe(t *testing.T) {
 	release()
 	if err := errors.Join(wait(t, gone), wait(t, subscribed)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSeekOvertakesAnAcknowledgement: an acknowledgement that came before a seek, and has to read the size of its batch, takes
+// nothing from what the seek gives again.
+func TestSeekOvertakesAnAcknowledgement(t *testing.T) {
+	gate := &gateKV{KV: storeClient.KV}
+	w := newWorld(t, func(o *Options) { o.KV = gate })
+	at := w.produce("a").send(batchOf(2, message(0, "batch")))
+	w.subscribe("a", "s", earliest).Close()
+	w.restart()
+	c, err := w.trySubscribe("a", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut := make(chan struct{})
+	gate.set(shut)
+	open := sync.OnceFunc(func() {
+		gate.set(nil)
+		close(shut)
+	})
+	defer open()
+	acked := make(chan error, 1)
+	c.Ack(ackSetOf(at), func(err error) { acked <- err })
+	c.seek(&pulsarproto.CommandSeek{MessageId: idOf(at)})
+	open()
+	if err := wait(t, acked); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.subscribe("a", "s").want("batch")[0]; d.AckSet != nil {
+		t.Fatalf("given again with ack_set %b, want all of it", d.AckSet)
+	}
+}
+
+// TestTwoSeeksAtOnce: behind the first that is done nothing is given from a place that the other one leaves.
+func TestTwoSeeksAtOnce(t *testing.T) {
+	gate := &gateKV{KV: storeClient.KV}
+	w := newWorld(t, func(o *Options) { o.KV = gate })
+	p := w.produce("a")
+	var at []ledger.Position
+	for i := range 4 {
+		at = append(at, p.send(published(uint64(1000+i), message(uint64(i), fmt.Sprint("m", i)))))
+	}
+	c := w.subscribe("a", "s", shared, earliest)
+	c.want("m0", "m1", "m2", "m3")
+	shut := make(chan struct{})
+	gate.set(shut)
+	open := sync.OnceFunc(func() {
+		gate.set(nil)
+		close(shut)
+	})
+	defer open()
+	done := make(chan error, 1)
+	c.Seek(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1002))}, func(err error) { done <- err })
+	<-c.disconnected
+	w.subscribe("a", "s", shared).seek(&pulsarproto.CommandSeek{MessageId: idOf(at[1])})
+	c = w.subscribe("a", "s", shared)
+	c.wantNothing(w, "a")
+	open()
+	if err := wait(t, done); err != nil {
+		t.Fatal(err)
+	}
+	c.want("m2", "m3")
+	c.wantNothing(w, "a")
+}
+
+// TestRollBackOfASharedSubscription: who subscribes with a time to start from is alone when the cursor goes back: what others had
+// is not given out twice, and they come again.
+func TestRollBackOfASharedSubscription(t *testing.T) {
+	for _, kind := range []subscribeOption{shared, ofType(pulsarproto.CommandSubscribe_Key_Shared)} {
+		w := newWorld(t)
+		p := w.produce("a")
+		now := uint64(time.Now().UnixMilli())
+		at := p.send(published(now, message(0, "m0")))
+		p.send(published(now, message(1, "m1")))
+		old := w.subscribe("a", "s", kind, earliest)
+		old.want("m0", "m1")
+		old.ack(at)
+		c := w.subscribe("a", "s", kind, func(cmd *pulsarproto.CommandSubscribe) { cmd.StartMessageRollbackDurationSec = ptr(uint64(3600)) })
+		select {
+		case <-old.disconnected:
+		default:
+			t.Fatal("another consumer is there, with what it had")
+		}
+		c.want("m0", "m1")
+		w.subscribe("a", "s", kind).wantNothing(w, "a")
+	}
+}
+
+// TestUnsubscribeBehindSubscribe: a subscription is not deleted under a consumer whose SUBSCRIBE came first.
+func TestUnsubscribeBehindSubscribe(t *testing.T) {
+	for what, delete := range map[string]func(*world, *testConsumer, chan<- error){
+		"by another consumer": func(w *world, c *testConsumer, done chan<- error) {
+			c.Unsubscribe(false, func(err error) { done <- err })
+		},
+		"by an administrator": func(w *world, c *testConsumer, done chan<- error) {
+			c.Close()
+			name := parse(t, "a")
+			go func() { done <- w.topics.DeleteSubscription(context.Background(), name, "s", false) }()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.produce("a")
+			c := w.subscribe("a", "s", shared)
+			release := w.hold()
+			p.Send(message(0, "m"))
+			w.posted("a")
+			subscribed, deleted := make(chan *testConsumer, 1), make(chan error, 1)
+			go func() {
+				other, err := w.trySubscribe("a", "s", shared)
+				if err != nil {
+					t.Error(err)
+				}
+				subscribed <- other
+			}()
+			w.waitForItems("a", 1)
+			delete(w, c, deleted)
+			w.waitForItems("a", 2)
+			release()
+			if err := wait(t, deleted); !errors.Is(err, errConnected) && !errors.Is(err, ErrSubscriptionBusy) {
+				t.Errorf("deleted: %v", err)
+			}
+			c.Close()
+			other := <-subscribed
+			other.Flow(1)
+			other.want("m")
+		})
 	}
 }

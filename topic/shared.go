@@ -74,7 +74,7 @@ func (s *subscription) takes() bool {
 // waits for its consumer, and that before what is new: so the messages of a key keep their order.
 func (s *subscription) dispatchToMany() {
 	s.releaseDue()
-	for !s.seeking && !s.overloaded {
+	for s.seeking == 0 && !s.overloaded {
 		if !s.takes() {
 			s.topic.cache.budget.relieve(s)
 			return
@@ -154,6 +154,9 @@ func (s *subscription) passes(p ledger.Position, key waitKey) bool {
 	whole, indexes := s.pending.Hidden(p)
 	if s.ordersKeys() && (whole || !indexes.Empty()) {
 		s.holders.found(p, key)
+	}
+	if whole {
+		s.passOver(p, nil)
 	}
 	if whole || s.cursor.Done(p) {
 		delete(s.given, p)

@@ -150,8 +150,11 @@ func (i *subscribeItem) done(*group) {
 	case t.leaving():
 		i.fail(errFencedTopic)
 		return
-	case s == nil:
+	case s == nil && i.durable:
 		i.fail(fmt.Errorf("%w: %s", ErrSubscriptionNotFound, i.name))
+		return
+	case s == nil: // it ended with its last consumer while the group was written
+		t.queue.push(i)
 		return
 	}
 	i.attach(s)
@@ -322,7 +325,9 @@ func (o *Options) checkSubscribe(cmd *pulsarproto.CommandSubscribe) error {
 	return nil
 }
 
-// rollBack starts a new consumer as long ago as the command asks for.
+// rollBack starts a new consumer as long ago as the command asks for. Others are disconnected first, and come again.
+//
+// Source: PersistentTopic.resetSubscriptionCursor, PersistentSubscription.resetCursor.
 func (ts *Topics) rollBack(ctx context.Context, c *consumer, cmd *pulsarproto.CommandSubscribe) (cnx.Consumer, error) {
 	seconds := cmd.GetStartMessageRollbackDurationSec()
 	if seconds == 0 {
@@ -331,16 +336,19 @@ func (ts *Topics) rollBack(ctx context.Context, c *consumer, cmd *pulsarproto.Co
 	millis := uint64(ts.options.Now().Add(-time.Duration(min(seconds, 1<<32)) * time.Second).UnixMilli())
 	done := make(chan error, 1)
 	c.topic.ask(func(alive bool) {
-		if !alive {
+		s := c.subscription
+		if !alive || !c.attached {
 			done <- ErrPersistence
 			return
 		}
+		s.beginSeek(c)
 		c.topic.findTime(millis, func(p ledger.Position, err error) {
 			if err != nil {
+				s.seeking--
 				done <- err
 				return
 			}
-			c.topic.queue.push(&seekItem{subscription: c.subscription, to: p, answer: func(err error) { done <- err }})
+			s.seek(p, nil, func(err error) { done <- err })
 		})
 	})
 	select {

@@ -25,7 +25,8 @@ type subscription struct {
 	hash       string    // as a participant
 	gone       bool      // deleted, or about to be
 	unused     time.Time // it had no consumers when that was looked at; zero: it has
-	seeking    bool      // its consumers were disconnected for a seek, and nothing is delivered until it is done
+	seeking    int       // seeks for which its consumers were disconnected: nothing is delivered until all are done
+	seeks      int       // how many came
 	kind       pulsarproto.CommandSubscribe_SubType
 
 	cursor      *cursor.Cursor
@@ -58,8 +59,10 @@ type subscription struct {
 	// readCompacted makes it read compacted entries as far as there are any.
 	readCompacted bool
 	// redeliver is what was looked at and is to be delivered again; given restricts it to indexes of a batch.
-	redeliver   ledger.Set
-	given       map[ledger.Position]ledger.Bits
+	redeliver ledger.Set
+	given     map[ledger.Position]ledger.Bits
+	// passed is what was not given, while a write is in flight, because a transaction holds it: by that write, perhaps.
+	passed      []pendingack.Hold
 	redelivered map[ledger.Position]uint32 // Shared: how often
 	sizes       map[ledger.Position]int    // of batches that were delivered
 	sizesLimit  int
@@ -149,8 +152,10 @@ func (s *subscription) ackThrough(hold pendingack.Hold) {
 func (s *subscription) resume(g *group) {
 	g.touch(s)
 	for _, c := range s.commits {
-		g.end(holdRef{s, c.id})
-		g.count(1, 0)
+		if ref := (holdRef{s, c.id}); !g.ends(ref) {
+			g.end(ref)
+			g.count(1, 0)
+		}
 	}
 }
 
@@ -250,11 +255,31 @@ func (s *subscription) restrict(p ledger.Position, indexes ledger.Bits) bool {
 	return !waits
 }
 
+// passOver notes that p, or indexes of the batch at p, are not given because a transaction holds them.
+func (s *subscription) passOver(p ledger.Position, indexes ledger.Bits) {
+	if s.topic.writing != nil {
+		s.passed = append(s.passed, pendingack.Hold{Position: p, Acked: indexes})
+	}
+}
+
+// returnPassed makes what was passed over due again: the write in flight did not come to be.
+func (s *subscription) returnPassed() {
+	due := make([]ledger.Range, 0, len(s.passed))
+	for _, hold := range s.passed {
+		if s.restrict(hold.Position, hold.Acked) {
+			due = append(due, ledger.One(hold.Position))
+		}
+	}
+	s.passed = nil
+	s.redeliver.AddAll(due)
+}
+
 // rewind makes everything that is not acknowledged due again.
 func (s *subscription) rewind() {
 	s.read = s.cursor.Frontier()
 	s.redeliver.Clear()
 	clear(s.given)
+	s.passed = nil
 	s.parked.clear(s.consumers)
 	s.delayed = delayed{}
 	s.setAhead(page{})
@@ -303,7 +328,7 @@ func (s *subscription) remove(c *consumer) {
 	} else {
 		s.elect()
 	}
-	if len(s.consumers) == 0 && !s.durable && !s.seeking {
+	if len(s.consumers) == 0 && !s.durable && s.seeking == 0 {
 		s.gone = true
 		delete(s.topic.subscriptions, s.name)
 	}

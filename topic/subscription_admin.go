@@ -123,7 +123,7 @@ func (c *createSubscription) fail(err error) { c.answer(err) }
 // Errors: ErrTopicNotFound, ErrSubscriptionNotFound, ErrSubscriptionBusy.
 func (ts *Topics) DeleteSubscription(ctx context.Context, name topicname.Name, named string, force bool) error {
 	_, err := askSubscription(ctx, ts, name, named, func(s *subscription, answer func(struct{}, error)) {
-		s.topic.queue.push(&unsubscribeItem{subscription: s, unused: !force, answer: onlyError(answer)})
+		s.topic.queue.push(&unsubscribeItem{subscription: s, force: force, answer: onlyError(answer)})
 	})
 	return err
 }
@@ -136,8 +136,8 @@ func (ts *Topics) ResetCursor(ctx context.Context, name topicname.Name, named st
 		if behind && names(position, to) && s.topic.exists(to) {
 			to = to.Next()
 		}
-		s.disconnectAll()
-		s.topic.queue.push(&seekItem{subscription: s, to: to, answer: onlyError(answer)})
+		s.beginSeek(nil)
+		s.seek(to, nil, onlyError(answer))
 	})
 	return err
 }
@@ -147,14 +147,14 @@ func (ts *Topics) ResetCursor(ctx context.Context, name topicname.Name, named st
 // Errors: ErrTopicNotFound, ErrSubscriptionNotFound.
 func (ts *Topics) ResetCursorToTime(ctx context.Context, name topicname.Name, named string, millis uint64) error {
 	_, err := askSubscription(ctx, ts, name, named, func(s *subscription, answer func(struct{}, error)) {
-		s.disconnectAll()
+		s.beginSeek(nil)
 		s.topic.findTime(millis, func(p ledger.Position, err error) {
 			if err != nil {
-				s.seeking = false
+				s.seeking--
 				answer(struct{}{}, err)
 				return
 			}
-			s.topic.queue.push(&seekItem{subscription: s, to: p, answer: onlyError(answer)})
+			s.seek(p, nil, onlyError(answer))
 		})
 	})
 	return err

@@ -41,7 +41,7 @@ func (t *Topic) tick() {
 		if !s.takes() {
 			s.setAhead(page{}) // nobody takes it
 		}
-		if !s.durable && len(s.consumers) == 0 && !s.seeking {
+		if !s.durable && len(s.consumers) == 0 && s.seeking == 0 {
 			s.gone = true
 			delete(t.subscriptions, name)
 		}

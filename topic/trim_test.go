@@ -1,9 +1,15 @@
 package topic
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -99,5 +105,67 @@ func TestTrimWithoutSubscription(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("entries that nobody needs stay")
 		}
+	}
+}
+
+// lateKV holds back the answer to one read of values.
+type lateKV struct {
+	clientv3.KV
+	mu      sync.Mutex
+	reached chan struct{} // closed when the answer is there; nil: none is held back
+	release chan struct{}
+}
+
+func (l *lateKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	got, err := l.KV.Get(ctx, key, options...)
+	l.mu.Lock()
+	reached := l.reached
+	if keysOnly := clientv3.OpGet(key, options...).IsKeysOnly(); reached != nil && !keysOnly {
+		l.reached = nil
+	} else {
+		reached = nil
+	}
+	l.mu.Unlock()
+	if reached != nil {
+		close(reached)
+		<-l.release
+	}
+	return got, err
+}
+
+func (l *lateKV) hold() (reached <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reached = make(chan struct{})
+	return l.reached
+}
+
+// TestLastMessageIsTrimmedMeanwhile holds FC-21: an entry that is trimmed while it is read is not told as the last one.
+func TestLastMessageIsTrimmedMeanwhile(t *testing.T) {
+	late := &lateKV{KV: storeClient.KV, release: make(chan struct{})}
+	w := newWorld(t, trims, func(o *Options) { o.KV = late })
+	at := w.produce("a").send(message(0, "m"))
+	w.subscribe("a", "s", earliest).Close()
+	w.restart()
+	c, err := w.trySubscribe("a", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := sync.OnceFunc(func() { close(late.release) })
+	defer release()
+	reached := late.hold()
+	last := make(chan error, 1)
+	c.LastMessageID(func(id, _ *pulsarproto.MessageIdData, err error) {
+		if err == nil && id.GetEntryId() != none {
+			err = fmt.Errorf("the last message is %v", id)
+		}
+		last <- err
+	})
+	happens(t, reached)
+	c.ack(at)
+	w.trim("a")
+	release()
+	if err := wait(t, last); err != nil {
+		t.Fatal(err)
 	}
 }
