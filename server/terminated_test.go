@@ -13,11 +13,11 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/internal/wiretopic"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
-	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
