@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -15,9 +16,15 @@ type Failure struct {
 }
 
 // ElsewhereError says that another process can tell of a transaction. A client is sent there.
-type ElsewhereError struct{ WebURL string }
+type ElsewhereError struct {
+	WebURL string
+	// Followed is how long after its death another process leads in its place.
+	Followed time.Duration
+}
 
-func (e *ElsewhereError) Error() string { return "the transaction's coordinator is led by " + e.WebURL }
+func (e *ElsewhereError) Error() string {
+	return fmt.Sprintf("the transaction's coordinator is led by %s; if that instance has died, another one leads within %v of that", e.WebURL, e.Followed)
+}
 
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, code int, err error) {
 	var elsewhere *ElsewhereError

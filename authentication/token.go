@@ -96,6 +96,8 @@ func (t *Token) proof(claims jwt.MapClaims) (Proof, error) {
 	}
 	if end != nil {
 		proof.Expires = end.Add(t.options.ClockSkew)
+	} else if _, given := claims["exp"]; given { // the library takes 0 for no claim
+		return Proof{}, &Refused{Text: expired, Cause: errors.New("claim exp is 0")}
 	}
 	return proof, nil
 }

@@ -103,6 +103,7 @@ func TestToken(t *testing.T) {
 		{"none for a public key", byRSA, sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, alice), "", invalid},
 		{"a signature cut off", bySecret, strings.TrimRight(sign(t, jwt.SigningMethodHS256, secret(32), alice), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), "", invalid},
 		{"expired", bySecret, sign(t, jwt.SigningMethodHS256, secret(32), jwt.MapClaims{"sub": "alice", "exp": at(-time.Second)}), "", expired},
+		{"expired at the epoch", bySecret, sign(t, jwt.SigningMethodHS256, secret(32), jwt.MapClaims{"sub": "alice", "exp": 0}), "", expired},
 		{"expired and forged", bySecret, sign(t, jwt.SigningMethodHS256, secret(33), jwt.MapClaims{"sub": "alice", "exp": at(-time.Second)}), "", invalid},
 		{"expired within the skew", withSkew, sign(t, jwt.SigningMethodHS256, secret(32), jwt.MapClaims{"sub": "alice", "exp": at(-30 * time.Second)}), "alice", ""},
 		{"an expiry that is no number", bySecret, sign(t, jwt.SigningMethodHS256, secret(32), jwt.MapClaims{"sub": "alice", "exp": "soon"}), "", invalid},

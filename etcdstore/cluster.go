@@ -33,9 +33,9 @@ type cluster struct {
 	failure   *failure
 	endpoints *endpoints
 	room      *clusterRoom
-	history   *history // nil: history is the business of others
+	history   *history // nil, as repairs: that is the business of others
+	repairs   *repairs
 	witness   witness
-	repaired  time.Time              // used by run
 	absent    atomic.Pointer[string] // why nobody stored anything when that was last looked at; nil: somebody did
 
 	cancel context.CancelFunc
@@ -53,9 +53,11 @@ func Connect(ctx context.Context, options ClusterOptions, log zerolog.Logger) (*
 	if err := c.connect(ctx, options); err != nil {
 		return nil, err
 	}
-	coordinators, err := c.makeReady(ctx, options)
+	care, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	coordinators, err := c.makeReady(ctx, care, options)
 	if err != nil {
-		return nil, errors.Join(err, c.client.Close())
+		return nil, errors.Join(err, c.end())
 	}
 	return &Store{
 		client: c.client, coordinators: coordinators, failure: c.failure, care: c, limits: limits{options.MaxTxnOps, options.MaxRequestBytes},
@@ -93,15 +95,18 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 	return fmt.Errorf("connect to etcd: %w", explain(err))
 }
 
-// makeReady meets the members and the layout, and starts the care.
-func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordinators uint64, err error) {
+// makeReady meets the members and the layout, and starts what lasts until care is done.
+func (c *cluster) makeReady(ctx, care context.Context, options ClusterOptions) (coordinators uint64, err error) {
 	answers, err := c.endpoints.meet(ctx, options.Patience)
 	if err != nil {
 		return 0, err
 	}
 	c.identity.cluster.Store(c.endpoints.cluster)
 	c.room.see(answers, c.room.refusals.Load())
-	if err := c.awaitRoom(ctx, answers); err != nil {
+	if options.Manage {
+		c.repairs = &repairs{client: c.client, revision: c.room.revision.Load, log: c.log}
+	}
+	if err := c.awaitRoom(ctx, care, answers); err != nil {
 		return 0, err
 	}
 	if err := tryLimits(ctx, c.client, options); err != nil {
@@ -112,8 +117,6 @@ func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordi
 		return 0, explain(err)
 	}
 	c.witness = witness{kv: c.client, key: options.Space.Schema()}
-	care, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
 	if options.Manage {
 		c.history = newHistory(c.client, c.room.revision.Load, c.room.live.Load, mostLeastHistory, c.log)
 		c.tasks.Go(func() { c.history.run(care) })
@@ -123,22 +126,38 @@ func (c *cluster) makeReady(ctx context.Context, options ClusterOptions) (coordi
 }
 
 // awaitRoom waits while the members store nothing for lack of space: an end of this process would make no room.
-func (c *cluster) awaitRoom(ctx context.Context, answers []answer) error {
-	if !alarmed(answers) {
+func (c *cluster) awaitRoom(ctx, care context.Context, members []answer) error {
+	if !alarmed(members) {
 		return nil
 	}
 	c.log.Error().Msg("etcd stores nothing for lack of space (alarm NOSPACE): waiting until it is compacted, defragmented and disarmed")
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
-	for alarmed(answers) {
+	for alarmed(members) {
+		if c.repairs != nil {
+			c.repairs.see(care, time.Now(), members)
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until etcd stores again: %w", context.Cause(ctx))
 		case <-ticker.C:
 		}
-		answers = c.endpoints.judge(ctx, c.endpoints.ask(ctx, lookTimeout))
+		members = c.look(ctx)
 	}
 	return nil
+}
+
+// look asks all members and takes over what they say. It returns the answers of those that belong to the cluster.
+func (c *cluster) look(ctx context.Context) []answer {
+	refusals := c.room.refusals.Load()
+	all := c.endpoints.ask(ctx, lookTimeout)
+	if ctx.Err() != nil {
+		return nil
+	}
+	members := c.endpoints.judge(ctx, all)
+	c.absent.Store(absence(all, members))
+	c.room.see(members, refusals)
+	return members
 }
 
 // run looks at the members until ctx is done.
@@ -151,25 +170,21 @@ func (c *cluster) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		refusals := c.room.refusals.Load()
-		answers := c.endpoints.ask(ctx, lookTimeout)
+		members := c.look(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		all := answers
-		answers = c.endpoints.judge(ctx, answers)
-		c.absent.Store(absence(all, answers))
-		c.room.see(answers, refusals)
-		if err := c.tend(ctx, answers); err != nil && ctx.Err() == nil {
+		if err := c.tend(ctx, members); err != nil && ctx.Err() == nil {
 			c.log.Warn().Err(err).Msg("etcd not looked after")
 		}
 	}
 }
 
-// tend looks after the history of a cluster that is ours to manage, and sees whether somebody does of one that is not.
-func (c *cluster) tend(ctx context.Context, answers []answer) error {
-	if c.history != nil {
-		return c.repair(ctx, answers)
+// tend looks after a cluster that is ours to manage, and sees whether somebody compacts one that is not.
+func (c *cluster) tend(ctx context.Context, members []answer) error {
+	if c.repairs != nil {
+		c.repairs.see(ctx, time.Now(), members)
+		return nil
 	}
 	kept, err := c.witness.keeps(ctx, time.Now(), c.room.revision.Load())
 	if kept {
@@ -220,14 +235,20 @@ func (c *cluster) space() Space { return Space(c.room.state.Load()) }
 
 func (c *cluster) spaceChanged() <-chan struct{} { return c.room.changed }
 
-func (c *cluster) close() error {
+func (c *cluster) close() error { return errors.Join(c.end(), c.failure.get()) }
+
+// end stops the care and closes the client.
+func (c *cluster) end() error {
 	c.cancel()
 	c.tasks.Wait()
+	if c.repairs != nil {
+		c.repairs.tasks.Wait()
+	}
 	err := c.client.Close()
 	if errors.Is(err, context.Canceled) {
-		err = nil
+		return nil
 	}
-	return errors.Join(err, c.failure.get())
+	return err
 }
 
 const noMajority = "does a majority of its members run?"

@@ -111,26 +111,49 @@ func TestStartWithoutSpace(t *testing.T) {
 	}
 }
 
-// etcdManageStore: a cluster that is full of history is repaired by the process that uses it.
-func TestManagedClusterIsRepaired(t *testing.T) {
-	t.Parallel()
-	server := etcdtest.Serve(t, "http", func(cfg *embed.Config) { cfg.QuotaBackendBytes = 16 << 20 })
-	client := server.Client(t)
-	options := optionsFor(server.Endpoint)
-	options.Manage = true
-	store := connect(t, options)
+// fillHistory writes one key again and again, until etcd takes no more.
+func fillHistory(t *testing.T, client *clientv3.Client) {
+	t.Helper()
 	for {
 		_, err := client.Put(t.Context(), "/another/key", strings.Repeat("x", 1<<20))
 		if errors.Is(err, rpctypes.ErrNoSpace) {
-			break
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// FC-48, etcdManageStore: a cluster that is full of history is repaired by the process that uses it.
+func TestManagedClusterIsRepaired(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Serve(t, "http", func(cfg *embed.Config) { cfg.QuotaBackendBytes = 16 << 20 })
+	options := optionsFor(server.Endpoint)
+	options.Manage = true
+	store := connect(t, options)
+	fillHistory(t, server.Client(t))
 	eventually(t, "it stores again", func() bool {
 		_, err := store.Client().Put(t.Context(), "key", "value")
 		return err == nil
 	})
 	eventually(t, "there is room again", func() bool { return store.Space() == etcdstore.Normal })
+}
+
+// FC-48, etcdManageStore: so is one that was full before the process started.
+func TestManagedClusterIsRepairedAtTheStart(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Serve(t, "http", func(cfg *embed.Config) { cfg.QuotaBackendBytes = 16 << 20 })
+	fillHistory(t, server.Client(t))
+	options := optionsFor(server.Endpoint)
+	options.Manage = true
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	store, err := etcdstore.Connect(ctx, options, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
 }

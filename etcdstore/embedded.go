@@ -15,7 +15,7 @@ import (
 // embedded is the care of a server in this process.
 type embedded struct {
 	log     zerolog.Logger
-	lock    *dirLock
+	lock    *Lock // nil: it is the caller's
 	server  *embed.Etcd
 	client  *clientv3.Client
 	failure *failure
@@ -37,22 +37,22 @@ func Open(ctx context.Context, options Options, log zerolog.Logger) (*Store, err
 	if err != nil {
 		return nil, fmt.Errorf("store options: %w", err)
 	}
-	dir := directory(options.Dir)
-	if err := dir.prepare(); err != nil {
-		return nil, err
+	if options.Lock != nil {
+		return openLocked(ctx, options, nil, log)
 	}
-	lock, err := lockDir(options.Dir, dir.lock())
+	lock, err := LockDir(options.Dir)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openLocked(ctx, dir, options, lock, log)
+	store, err := openLocked(ctx, options, lock, log)
 	if err != nil {
-		return nil, errors.Join(err, lock.release())
+		return nil, errors.Join(err, lock.Release())
 	}
 	return store, nil
 }
 
-func openLocked(ctx context.Context, dir directory, options Options, lock *dirLock, log zerolog.Logger) (*Store, error) {
+func openLocked(ctx context.Context, options Options, lock *Lock, log zerolog.Logger) (*Store, error) {
+	dir := directory(options.Dir)
 	if err := dir.prepareEtcd(); err != nil {
 		return nil, err
 	}
@@ -142,10 +142,10 @@ func (e *embedded) close() error {
 }
 
 func (e *embedded) releaseLock() error {
-	if e.failure.get() != nil {
+	if e.lock == nil || e.failure.get() != nil {
 		return nil
 	}
-	return e.lock.release()
+	return e.lock.Release()
 }
 
 // stopServer closes client and server.

@@ -54,6 +54,9 @@ type answer struct {
 	err      error
 }
 
+// errLearner: such a member refuses every request but this one.
+var errLearner = errors.New("it is a learner, which serves nobody until it is promoted")
+
 // ask asks all members at once.
 func (e *endpoints) ask(ctx context.Context, timeout time.Duration) []answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -63,6 +66,9 @@ func (e *endpoints) ask(ctx context.Context, timeout time.Duration) []answer {
 	for i, endpoint := range e.all {
 		asked.Go(func() {
 			status, err := e.client.Status(ctx, endpoint)
+			if err == nil && status.IsLearner {
+				err = errLearner
+			}
 			answers[i] = answer{endpoint, status, err}
 		})
 	}

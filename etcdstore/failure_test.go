@@ -60,7 +60,7 @@ func TestServerThatStopsFailsTheStore(t *testing.T) {
 	if err := store.Close(); err == nil {
 		t.Error("close hides the failure")
 	}
-	if err := inside(store).lock.release(); err != nil {
+	if err := inside(store).lock.Release(); err != nil {
 		t.Errorf("the directory was given up before the process ended: %v", err)
 	}
 }

@@ -31,11 +31,15 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("data directory %s is in use by the process with pid %d", e.Dir, e.PID)
 }
 
-// dirLock is the hold of this process on a data directory. The kernel gives it up when the process ends, however it ends.
-type dirLock struct{ file *os.File }
+// Lock is the hold of this process on a data directory. The kernel gives it up when the process ends, however it ends.
+type Lock struct{ file *os.File }
 
-// lockDir takes the lock of dir. The error is an *InUseError if another process has it.
-func lockDir(dir, path string) (*dirLock, error) {
+// LockDir takes the lock of a data directory, which it makes if need be. The error is an *InUseError if another process has it.
+func LockDir(dir string) (*Lock, error) {
+	if err := directory(dir).prepare(); err != nil {
+		return nil, err
+	}
+	path := directory(dir).lock()
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
@@ -44,9 +48,9 @@ func lockDir(dir, path string) (*dirLock, error) {
 		held := heldBy(file, dir, err)
 		return nil, errors.Join(held, file.Close())
 	}
-	lock := &dirLock{file: file}
+	lock := &Lock{file: file}
 	if err := lock.sign(); err != nil {
-		return nil, errors.Join(fmt.Errorf("write lock file %s: %w", path, err), lock.release())
+		return nil, errors.Join(fmt.Errorf("write lock file %s: %w", path, err), lock.Release())
 	}
 	return lock, nil
 }
@@ -84,7 +88,7 @@ func heldBy(file *os.File, dir string, cause error) error {
 	return &InUseError{Dir: dir, PID: pid}
 }
 
-func (l *dirLock) sign() error {
+func (l *Lock) sign() error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
 	}
@@ -92,8 +96,8 @@ func (l *dirLock) sign() error {
 	return err
 }
 
-// release gives the directory up. The file stays: removing it would let two processes lock two files of one name.
-func (l *dirLock) release() error {
+// Release gives the directory up. The file stays: removing it would let two processes lock two files of one name.
+func (l *Lock) Release() error {
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("unlock data directory: %w", err)
 	}

@@ -35,6 +35,8 @@ const (
 type Options struct {
 	// Dir is the data directory. It is created if its parent exists or can be created.
 	Dir string
+	// Lock is that of Dir, if the caller has it already: he keeps it until the store is closed, and gives it up himself.
+	Lock *Lock
 	// Space is the key space whose layout version is checked and created.
 	Space keyspace.Space
 	// InitialCoordinators is the number of transaction coordinators of a store that has none yet. Default 1.

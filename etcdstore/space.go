@@ -83,10 +83,11 @@ type spaceGuard struct {
 	told    atomic.Uint32        // the state that was last told
 	changed chan struct{}        // holds a signal if the state may be another one
 
-	// used by check only
+	// used by check and inspect only
 	looks  []look
 	before int64 // charged as of the newest look
 	logged Space
+	blind  bool // the newest look saw nothing
 }
 
 // backendPages tells the bytes of etcd's backend as of its last commit.
@@ -190,8 +191,15 @@ func (g *spaceGuard) run(ctx context.Context, relieve func(), refresh func(conte
 				g.log.Warn().Err(err).Msg("bytes in use not counted")
 			}
 		}
-		if err := g.check(); err != nil {
-			g.log.Warn().Err(err).Msg("space of the store unknown")
-		}
+		g.inspect()
 	}
+}
+
+// inspect checks, and logs the first of several looks in a row that see nothing: meanwhile what is written is charged.
+func (g *spaceGuard) inspect() {
+	err := g.check()
+	if err != nil && !g.blind {
+		g.log.Warn().Err(err).Msg("space of the store unknown")
+	}
+	g.blind = err != nil
 }

@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -155,6 +156,26 @@ func TestSpaceCountsWhatIsWritten(t *testing.T) {
 	expect(Normal)
 	g.wrote(leastDataReserve / 2) // in the backend and in the log
 	expect(RefuseData)
+}
+
+// A disk that cannot be looked at is logged once, not five times a second, and again when that happens again.
+func TestUnknownSpaceIsLoggedOnce(t *testing.T) {
+	disk := newFakeDisk(t)
+	disk.hold(1, true)
+	var failing error
+	disk.free = func(string) (int64, error) { return disk.left, failing }
+	options, err := Options{Dir: "x"}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	g := newSpaceGuard(options, &fakePages{}, disk.disk, zerolog.New(&log).Level(zerolog.WarnLevel))
+	for _, failing = range []error{nil, os.ErrNotExist, os.ErrNotExist, os.ErrNotExist, nil, os.ErrNotExist} {
+		g.inspect()
+	}
+	if n := strings.Count(log.String(), "space of the store unknown"); n != 2 {
+		t.Errorf("logged %d times, want 2:\n%s", n, &log)
+	}
 }
 
 func TestDiskSetsSegmentsAside(t *testing.T) {

@@ -30,7 +30,7 @@ func (h *handler) routeNamespaces() {
 	h.route("PUT"+namespacePath+"/properties", h.setNamespaceProperties)
 	h.route("GET"+namespacePath+"/properties", h.getNamespaceProperties)
 	h.route("DELETE"+namespacePath+"/properties", h.deleteNamespaceProperties)
-	for _, p := range namespacePolicies {
+	for _, p := range h.namespacePolicies() {
 		h.routeNamespacePolicy(p)
 	}
 	h.routeNamespacePolicy(policy{path: "replication", member: replicationMember, kind: h.clusterNames, unset: []string{h.Broker.Cluster}})
@@ -116,17 +116,21 @@ func (h *handler) createNamespace(c *call) (any, error) {
 	if err := h.checkClusters(given.ReplicationClusters); err != nil {
 		return nil, err
 	}
-	if err := checkPolicies(document, &given); err != nil {
+	if err := h.checkPolicies(document, &given); err != nil {
 		return nil, err
 	}
 	return nil, h.Resources.CreateNamespace(c.Context(), namespace, document)
 }
 
+func (h *handler) namespacePolicies() []policy {
+	return namespacePolicies(func() int { return h.Topics.MaxPartitions() })
+}
+
 // checkPolicies refuses for a new namespace what the paths of its policies refuse.
 //
 // Source: NamespacesBase.validatePolicies.
-func checkPolicies(document resources.Document, given *resources.Policies) error {
-	for _, p := range namespacePolicies {
+func (h *handler) checkPolicies(document resources.Document, given *resources.Policies) error {
+	for _, p := range h.namespacePolicies() {
 		value := bytes.TrimSpace(document[p.member])
 		if !p.effect || len(value) == 0 || bytes.Equal(value, []byte("null")) {
 			continue

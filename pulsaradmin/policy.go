@@ -131,23 +131,31 @@ func checkRetention(r resources.Retention) error {
 	return nil
 }
 
-// checkAutoTopicCreation has Pulsar's texts. Source: AutoTopicCreationOverrideImpl.validateOverride.
-func checkAutoTopicCreation(a resources.AutoTopicCreation) error {
-	invalid := func(detail string) error {
-		return badValue("Invalid configuration for autoTopicCreationOverride. the detail is %s", detail)
+// checkAutoTopicCreation has Pulsar's texts. A number that no first use could make is refused here, not at each of them.
+//
+// Source: NamespacesBase.internalSetAutoTopicCreationAsync, AutoTopicCreationOverrideImpl.validateOverride.
+func checkAutoTopicCreation(mostPartitions func() int) func(resources.AutoTopicCreation) error {
+	return func(a resources.AutoTopicCreation) error {
+		invalid := func(detail string) error {
+			return badValue("Invalid configuration for autoTopicCreationOverride. the detail is %s", detail)
+		}
+		switch {
+		case !a.Allow:
+		case a.Type != "partitioned" && a.Type != "non-partitioned":
+			return invalid(fmt.Sprintf("Unknown topic type [%.60s]", a.Type))
+		case a.Type == "non-partitioned" && a.Partitions != nil:
+			return invalid("[defaultNumPartitions] is not allowed to be set when the type is non-partition.")
+		case a.Type == "non-partitioned":
+		case a.Partitions == nil:
+			return invalid("[defaultNumPartitions] cannot be null when the type is partitioned.")
+		case *a.Partitions < 1:
+			return invalid("[defaultNumPartitions] cannot be less than 1 for partition type.")
+		case int64(*a.Partitions) > int64(mostPartitions()):
+			return &refusal{http.StatusNotAcceptable, fmt.Sprintf("defaultNumPartitions=%d: Number of partitions should be less than or equal to %d",
+				*a.Partitions, mostPartitions())}
+		}
+		return nil
 	}
-	switch {
-	case !a.Allow:
-	case a.Type != "partitioned" && a.Type != "non-partitioned":
-		return invalid(fmt.Sprintf("Unknown topic type [%.60s]", a.Type))
-	case a.Type == "partitioned" && a.Partitions == nil:
-		return invalid("[defaultNumPartitions] cannot be null when the type is partitioned.")
-	case a.Type == "partitioned" && *a.Partitions < 1:
-		return invalid("[defaultNumPartitions] cannot be less than 1 for partition type.")
-	case a.Type == "non-partitioned" && a.Partitions != nil:
-		return invalid("[defaultNumPartitions] is not allowed to be set when the type is non-partition.")
-	}
-	return nil
 }
 
 func checkInactiveTopics(i resources.InactiveTopics) error {

@@ -16,7 +16,7 @@ func TestPoliciesWithoutEffectAreSaid(t *testing.T) {
 	for _, table := range []struct {
 		of       string
 		policies []policy
-	}{{"namespace", namespacePolicies}, {"topic", topicPolicies}} {
+	}{{"namespace", namespacePolicies(nil)}, {"topic", topicPolicies}} {
 		for _, p := range table.policies {
 			line := fmt.Sprintf("| %s | `%s` |", table.of, p.path)
 			if said := strings.Contains(string(text), line); said == p.effect {
@@ -29,7 +29,7 @@ func TestPoliciesWithoutEffectAreSaid(t *testing.T) {
 // Members of both tables are the same, so that a topic's policy is looked for under the name of its namespace's.
 func TestTablesAgree(t *testing.T) {
 	members := map[string]bool{"max_message_size": true} // a topic's only
-	for _, p := range namespacePolicies {
+	for _, p := range namespacePolicies(nil) {
 		members[p.member] = true
 	}
 	for _, p := range topicPolicies {

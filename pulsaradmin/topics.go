@@ -26,6 +26,8 @@ type Topics interface {
 	TopicExists(ctx context.Context, name topicname.Name) (bool, error)
 	TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error)
 	PartitionedTopics(ctx context.Context, namespace string) ([]string, error)
+	// MaxPartitions is how many partitions a topic may have.
+	MaxPartitions() int
 	PartitionCount(ctx context.Context, name topicname.Name, create bool) (int, error)
 	PartitionedMetadata(ctx context.Context, name topicname.Name) (partitions int, properties map[string]string, err error)
 	CreateTopic(ctx context.Context, name topicname.Name, properties map[string]string) error

@@ -69,16 +69,22 @@ func coordinatorOf(name topicname.Name) (tc uint64, is bool) {
 }
 
 const (
-	// leaderMargin is how much longer than a lease a lookup waits for a leader: a dead one is followed within that.
+	// leaderMargin is how much longer than a lease it takes at most until a dead leader is followed.
 	leaderMargin = 2 * time.Second
 	// leaderInterval is the time between two looks who leads, while nobody does.
 	leaderInterval = 100 * time.Millisecond
 )
 
-// leaderOf returns the instance that leads a coordinator, as of a linearizable read. While nobody leads it waits, as long as a
-// dead leader is waited for. Errors: txn.ErrNotReady.
+// followed is how long after its death a leader is followed by another one, at most.
+func (o *Options) followed() time.Duration { return o.Config.CoordinatorLease + leaderMargin }
+
+// leaderWait is how long who asks for a leader waits for one. Clients, and the port for HTTP, give up after half a minute.
+func (o *Options) leaderWait() time.Duration { return min(o.followed(), loadWait) }
+
+// leaderOf returns the instance that leads a coordinator, as of a linearizable read. While nobody leads it waits, for leaderWait.
+// Errors: txn.ErrNotReady.
 func (s *Server) leaderOf(ctx context.Context, tc uint64) (cluster.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Config.CoordinatorLease+leaderMargin)
+	ctx, cancel := context.WithTimeout(ctx, s.options.leaderWait())
 	defer cancel()
 	for {
 		id, _, err := s.leader.Holder(ctx, tc)

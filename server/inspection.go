@@ -31,7 +31,7 @@ func (i inspection) ledHere(ctx context.Context, tc uint64) error {
 	if address == "" {
 		return fmt.Errorf("%w: %w, which has no port for HTTP", txn.ErrNotReady, err)
 	}
-	return &admin.ElsewhereError{WebURL: address}
+	return &admin.ElsewhereError{WebURL: address, Followed: i.server.options.followed()}
 }
 
 func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Transaction, error) {

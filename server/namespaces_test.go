@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -148,4 +149,26 @@ func TestTerminatePartitionsOfNone(t *testing.T) {
 		t.Fatalf("it is terminated all the same: %v", err)
 	}
 	producer.Close()
+}
+
+// A policy that would have every first use of a topic refused is refused itself, however it is set, and says what is wrong with it.
+func TestTooManyPartitionsByPolicy(t *testing.T) {
+	s := start(t, load(t))
+	most := s.topics.MaxPartitions()
+	policy := func(partitions int) string {
+		return fmt.Sprintf(`{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":%d}`, partitions)
+	}
+	for _, request := range []struct{ method, path, body string }{
+		{"POST", "namespaces/public/default/autoTopicCreation", "%s"},
+		{"PUT", "namespaces/public/new", `{"autoTopicCreationOverride":%s}`},
+	} {
+		code, text := administer(t, s, request.method, request.path, fmt.Sprintf(request.body, policy(most+1)))
+		value, rule := fmt.Sprint("defaultNumPartitions=", most+1), fmt.Sprint("less than or equal to ", most)
+		if code != http.StatusNotAcceptable || !strings.Contains(text, value) || !strings.Contains(text, rule) {
+			t.Errorf("%s %s: %d %s, want 406 with %q and %q", request.method, request.path, code, text, value, rule)
+		}
+		if code, text := administer(t, s, request.method, request.path, fmt.Sprintf(request.body, policy(most))); code != http.StatusNoContent {
+			t.Errorf("%s %s with %d: %d %s", request.method, request.path, most, code, text)
+		}
+	}
 }

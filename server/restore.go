@@ -39,8 +39,8 @@ func (e *ClockBehindError) Error() string {
 }
 
 // Restore copies a backup into the data directory, which must not hold a store yet, and makes sure that ids go on above those
-// handed out since the backup (promise 5): by the clock, or from idFloor if that is not 0. It leaves nothing behind if it fails;
-// if it is killed no server starts there until it is run again.
+// handed out since the backup (promise 5): by the clock, or from idFloor if that is not 0. It leaves no store behind if it fails;
+// if it is killed no server starts there until it is run again. Errors: *etcdstore.InUseError, *ClockBehindError.
 func Restore(ctx context.Context, options Options, backup string, idFloor uint64) (err error) {
 	if options.External() {
 		return errors.New("metadataStoreUrl names an etcd cluster: restore that with etcd's own tools, while no process uses it")
@@ -52,6 +52,11 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 	if idFloor > maxIDFloor {
 		return fmt.Errorf("--id-floor %d: want at most %d, which leaves ids to hand out", idFloor, uint64(maxIDFloor))
 	}
+	lock, err := etcdstore.LockDir(options.Config.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	if options.unfinishedRestore() != nil {
 		if err := os.RemoveAll(to); err != nil {
 			return fmt.Errorf("remove what an unfinished restore left: %w", err)
@@ -75,7 +80,9 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 	if err := copyPrivately(to, from); err != nil {
 		return fmt.Errorf("copy the backup: %w", err)
 	}
-	store, err := etcdstore.Open(ctx, options.store(), options.Log)
+	restored := options.store()
+	restored.Lock = lock
+	store, err := etcdstore.Open(ctx, restored, options.Log)
 	if err != nil {
 		return fmt.Errorf("open the restored store: %w", err)
 	}
@@ -93,9 +100,6 @@ func Restore(ctx context.Context, options Options, backup string, idFloor uint64
 func (o *Options) restoring() string { return filepath.Join(o.Config.DataDir, "restoring") }
 
 func (o *Options) beginRestore() error {
-	if err := os.MkdirAll(o.Config.DataDir, 0o700); err != nil {
-		return err
-	}
 	return os.WriteFile(o.restoring(), nil, 0o600)
 }
 

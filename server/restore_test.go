@@ -158,7 +158,7 @@ func TestRestoreThatWasKilled(t *testing.T) {
 	original := load(t)
 	begin(t, original, 1)
 	saved, killed := backup(t, original), load(t)
-	if err := killed.beginRestore(); err != nil {
+	if err := errors.Join(os.MkdirAll(killed.Config.DataDir, 0o700), killed.beginRestore()); err != nil {
 		t.Fatal(err)
 	}
 	part := filepath.Join(storeDir, "member", "snap")
@@ -173,4 +173,34 @@ func TestRestoreThatWasKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin(t, killed, 1)
+}
+
+// A restore touches nothing in a data directory that another process has: what is there may be what another restore is copying, or
+// the store of a server that has just begun it.
+func TestRestoreIntoADirectoryInUse(t *testing.T) {
+	original := load(t)
+	begin(t, original, 1)
+	saved, options := backup(t, original), load(t)
+	lock, err := etcdstore.LockDir(options.Config.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(options.Config.DataDir, storeDir, "copied")
+	if err := errors.Join(options.beginRestore(), os.MkdirAll(copied, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	var inUse *etcdstore.InUseError
+	if err := Restore(t.Context(), options, saved, 0); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
+		t.Errorf("restore beside another one: %v", err)
+	}
+	if _, err := os.Stat(copied); err != nil {
+		t.Errorf("what another restore copies: %v", err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(t.Context(), options, saved, 0); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, options, 1)
 }

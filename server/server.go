@@ -69,6 +69,7 @@ type Server struct {
 	newRights      chan struct{}             // something may have changed what roles may do
 	ports          ports
 	http           *http.Server
+	requests       sync.RWMutex // of HTTP: each holds it for reading, and the end of the store, for good, for writing
 	failed         chan error
 	stop           context.CancelFunc // of everything but the store
 	tasks          sync.WaitGroup
@@ -280,9 +281,10 @@ func (s *Server) serveBinary(_, run context.Context) error {
 	return nil
 }
 
-func (s *Server) serveWeb(_, _ context.Context) error {
+func (s *Server) serveWeb(_, run context.Context) error {
 	s.http = &http.Server{
-		Handler:           s.paths(s.operatorsOnly(admin.New(inspection{s.group, s}, s.health, s.metrics.handler(), s.options.Log))),
+		BaseContext:       func(net.Listener) context.Context { return run },
+		Handler:           s.whileStored(s.paths(s.operatorsOnly(admin.New(inspection{s.group, s}, s.health, s.metrics.handler(), s.options.Log)))),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -296,6 +298,17 @@ func (s *Server) serveWeb(_, _ context.Context) error {
 		}
 	}
 	return nil
+}
+
+// whileStored makes the end of the store wait for each request, also for one whose connection was cut off.
+func (s *Server) whileStored(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.requests.TryRLock() {
+			panic(http.ErrAbortHandler) // nobody is connected any more
+		}
+		defer s.requests.RUnlock()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // faultLog takes what package http says about the faults of its peers, such as a TLS handshake that failed.

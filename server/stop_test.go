@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,4 +132,64 @@ func TestNothingAsksAClosedStore(t *testing.T) {
 	if n := kv.late.Load(); n > 0 {
 		t.Errorf("asked %d times", n)
 	}
+}
+
+// heldKV holds the read of the name of the topic "held" until the server waits for its parts, whatever becomes of the request, and
+// for a moment more, in which a store would close that does not wait.
+type heldKV struct {
+	clientv3.KV
+	asked, stopping chan struct{}
+	client          *clientv3.Client
+	late            atomic.Bool
+}
+
+func (k *heldKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if !strings.HasSuffix(key, "/held") {
+		return k.KV.Get(ctx, key, options...)
+	}
+	close(k.asked)
+	<-k.stopping
+	select {
+	case <-k.client.Ctx().Done():
+		k.late.Store(true)
+	case <-time.After(time.Second):
+	}
+	return nil, errors.New("held")
+}
+
+// An HTTP request that is cut off at the stop has ended before the store closes.
+func TestStoreOutlivesRequests(t *testing.T) {
+	options := load(t)
+	kv := &heldKV{asked: make(chan struct{}), stopping: make(chan struct{})}
+	options.WrapKV = func(under clientv3.KV) clientv3.KV {
+		kv.KV = under
+		return kv
+	}
+	s, err := Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv.client = s.store.Client()
+	stopParts, once := s.stop, sync.Once{}
+	s.stop = func() {
+		stopParts()
+		once.Do(func() { close(kv.stopping) })
+	}
+	cutOff := make(chan error, 1)
+	go func() {
+		answer, err := http.Get(s.WebURL() + "/admin/v2/persistent/public/default/held/partitions")
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		cutOff <- err
+	}()
+	<-kv.asked
+	stop(t, s)
+	if err := <-cutOff; err == nil {
+		t.Error("the request was answered")
+	}
+	if kv.late.Load() {
+		t.Error("the store was closed while it was asked")
+	}
+	http.DefaultClient.CloseIdleConnections()
 }

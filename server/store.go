@@ -102,6 +102,7 @@ func (s *Server) openStore(ctx, run context.Context) error {
 	s.onClose(func(context.Context) error {
 		s.stop()
 		s.tasks.Wait() // an embedded store cannot bear to be asked while it closes
+		s.requests.Lock()
 		return store.Close()
 	})
 	s.tasks.Go(func() {

@@ -64,7 +64,8 @@ func (c *credentials) dialer(serviceURL string) (wireclient.Dialer, error) {
 	return wireclient.Dialer{TLS: config, Token: token}, err
 }
 
-// do sends a request to the web service. The caller closes the body of the answer.
+// do sends a request to the web service. The caller closes the body of the answer. An error of an instance that another one has sent
+// the request to has what that one said of it.
 func (c *credentials) do(request *http.Request) (*http.Response, error) {
 	token, err := c.token()
 	if err != nil {
@@ -77,13 +78,19 @@ func (c *credentials) do(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	var sentOn error
 	client := http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true},
 		CheckRedirect: func(next *http.Request, before []*http.Request) error {
+			sentOn = failureOf(next.Response)
 			return showAgain(token, next, before)
 		},
 	}
-	return client.Do(request)
+	answer, err := client.Do(request)
+	if err != nil && sentOn != nil {
+		return nil, fmt.Errorf("%w: %w", sentOn, err)
+	}
+	return answer, err
 }
 
 // showAgain lets a redirect to the instance that leads the coordinator show the token there, too: Go's client drops it where the name

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,9 +12,15 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/cluster"
+	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/server"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // A list has the transactions of all instances, whichever is asked. Where one of them does not answer it says so, and fails.
@@ -101,4 +109,98 @@ func TestTokenGoesToTheLeader(t *testing.T) {
 	if err := showAgain("secret", next, []*http.Request{first}); err == nil || next.Header.Get("Authorization") != "" {
 		t.Errorf("from TLS to a connection in the clear: %v", err)
 	}
+}
+
+// bury puts what an instance leaves behind that died: its record and its leader keys, under a lease that revoke ends.
+func bury(t *testing.T, etcd *etcdtest.Server, dead cluster.Instance, coordinators uint64) (revoke func()) {
+	t.Helper()
+	client, space := etcd.Client(t), etcdtest.Space
+	if _, err := etcdstore.EnsureLayout(t.Context(), client, space, coordinators); err != nil {
+		t.Fatal(err)
+	}
+	granted, err := client.Grant(t.Context(), 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := json.Marshal(dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]string{space.Instance(dead.ID): string(record)}
+	for tc := range coordinators {
+		left[space.Leader(tc)] = dead.ID + " term"
+	}
+	for key, value := range left {
+		if _, err := client.Put(t.Context(), key, value, clientv3.WithLease(granted.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if _, err := client.Revoke(context.Background(), granted.ID); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Of a leader that has died an operator hears who it is, and until when to wait for another; an end waits itself.
+func TestDeadLeader(t *testing.T) {
+	const coordinators = 2
+	etcd := etcdtest.Serve(t, "http", nil)
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	asked := make(chan struct{}, 1)
+	go func() {
+		for {
+			connection, err := port.Accept()
+			if err != nil {
+				return
+			}
+			_ = connection.Close()
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	dead := cluster.Instance{ID: "dead", ServiceURL: "pulsar://" + port.Addr().String(), WebURL: "http://" + loopback.Address(t)}
+	revoke := bury(t, etcd, dead, coordinators)
+	s := start(t, "metadataStoreUrl=etcd:"+etcd.Endpoint, "clusterName=test")
+
+	var told error
+	id := txn.ID{Least: 1}
+	for ; id.Most < coordinators; id.Most++ {
+		_, code, err := run("transactions", "describe", id.String(), "--admin-url", s.WebURL())
+		if code == 1 && strings.Contains(err.Error(), "connection refused") {
+			told = err
+			break
+		}
+	}
+	if told == nil {
+		t.Fatal("no transaction was asked of the dead leader")
+	}
+	for _, part := range []string{"led by " + dead.WebURL, "within 8s"} {
+		if !strings.Contains(told.Error(), part) {
+			t.Errorf("%v, want %q", told, part)
+		}
+	}
+
+	ended := make(chan int)
+	go func() {
+		_, code, err := run("transactions", "end", "--service-url", s.ServiceURL(), "--txn-id", id.String(), "--action", "commit")
+		if code != exitNotFound {
+			t.Errorf("end: code %d, %v", code, err)
+		}
+		ended <- code
+	}()
+	select {
+	case <-asked:
+	case <-ended:
+		t.Error("ended without the leader")
+		return
+	}
+	revoke()
+	<-ended
 }

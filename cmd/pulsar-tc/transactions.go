@@ -96,8 +96,8 @@ func parseAction(s string) (txn.Action, error) {
 	return 0, fmt.Errorf("--action %q: want commit or abort", s)
 }
 
-// end asks until there is a definite answer: code 20 and 6 mean that the coordinator moves or loads, and a lost connection
-// that the answer may have been lost. Asking again is what the product is for.
+// end asks until there is a definite answer: code 20 and 6 mean that the coordinator moves or loads, a leader that cannot be reached
+// that another one is to follow it, and a lost connection that the answer may have been lost. Asking again is what the product is for.
 func end(ctx context.Context, dialer wireclient.Dialer, serviceURL string, id txn.ID, action txn.Action, clientName string) error {
 	const pause = 200 * time.Millisecond
 	for {
@@ -132,7 +132,7 @@ func worthAsking(err error) bool {
 		}
 		return false
 	}
-	return errors.Is(err, wireclient.ErrClosed)
+	return errors.Is(err, wireclient.ErrClosed) || errors.Is(err, wireclient.ErrUnreachable)
 }
 
 // outcomeError turns an answer into the exit code that tells it.

@@ -100,7 +100,10 @@ func DialTC(ctx context.Context, serviceURL string, tc uint64) (*Conn, error) {
 	return Dialer{}.DialTC(ctx, serviceURL, tc)
 }
 
-// DialTC finds the server that leads coordinator tc, as clients do, and connects to it.
+// ErrUnreachable says that the server a lookup has named could not be connected to: it may have died a moment ago.
+var ErrUnreachable = errors.New("the leader cannot be reached")
+
+// DialTC finds the server that leads coordinator tc, as clients do, and connects to it. Errors: ErrUnreachable.
 func (d Dialer) DialTC(ctx context.Context, serviceURL string, tc uint64) (*Conn, error) {
 	addr, err := d.address(serviceURL)
 	if err != nil {
@@ -108,8 +111,11 @@ func (d Dialer) DialTC(ctx context.Context, serviceURL string, tc uint64) (*Conn
 	}
 	topic := topicname.AssignTopic.WithPartition(int(tc)).String()
 	authoritative := false
-	for range maxRedirects {
+	for redirects := range maxRedirects {
 		c, err := d.Dial(ctx, addr)
+		if err != nil && redirects > 0 {
+			return nil, fmt.Errorf("coordinator %d at %s: %w: %w", tc, addr, ErrUnreachable, err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,67 @@
+package etcdstore
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// slowMember is defragmented until it is let go.
+type slowMember struct {
+	fakeCompactor
+	defragmenting, letGo chan struct{}
+	alarms               []*etcdserverpb.AlarmMember
+	disarmed             []etcdserverpb.AlarmType
+}
+
+func (m *slowMember) Defragment(context.Context, string) (*clientv3.DefragmentResponse, error) {
+	m.defragmenting <- struct{}{}
+	<-m.letGo
+	return &clientv3.DefragmentResponse{}, nil
+}
+
+func (m *slowMember) AlarmList(context.Context) (*clientv3.AlarmResponse, error) {
+	return &clientv3.AlarmResponse{Alarms: m.alarms}, nil
+}
+
+func (m *slowMember) AlarmDisarm(_ context.Context, member *clientv3.AlarmMember) (*clientv3.AlarmResponse, error) {
+	m.disarmed = append(m.disarmed, member.Alarm)
+	return &clientv3.AlarmResponse{}, nil
+}
+
+// etcdManageStore: the members are looked at while one is defragmented, one repair goes on at a time, and an alarm that says something
+// else than a lack of space stays.
+func TestRepairGoesOnBesideTheLooks(t *testing.T) {
+	client := &slowMember{
+		defragmenting: make(chan struct{}), letGo: make(chan struct{}),
+		alarms: []*etcdserverpb.AlarmMember{
+			{MemberID: 1, Alarm: etcdserverpb.AlarmType_NOSPACE}, {MemberID: 2, Alarm: etcdserverpb.AlarmType_CORRUPT},
+		},
+	}
+	r := &repairs{client: client, revision: func() int64 { return 7 }, log: zerolog.Nop()}
+	full := []answer{{endpoint: "member", status: &clientv3.StatusResponse{Errors: []string{"memberID:1 alarm:NOSPACE"}}}}
+	now := time.Unix(0, 0)
+	see := func() { r.see(t.Context(), now, full); now = now.Add(repairInterval) }
+	see() // another process may come first
+	see()
+	<-client.defragmenting
+	see()
+	if got := len(client.revs); got != 1 {
+		t.Errorf("%d compactions while one repair goes on", got)
+	}
+	close(client.letGo)
+	r.tasks.Wait()
+	if len(client.disarmed) != 1 || client.disarmed[0] != etcdserverpb.AlarmType_NOSPACE {
+		t.Errorf("disarmed %v, want NOSPACE alone", client.disarmed)
+	}
+	see()
+	<-client.defragmenting
+	r.tasks.Wait()
+	if got := len(client.revs); got != 2 {
+		t.Errorf("%d compactions, want the alarm that came back repaired", got)
+	}
+}
