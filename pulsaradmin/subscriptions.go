@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic"
@@ -32,13 +34,18 @@ func (h *handler) routeSubscriptions(domain string) {
 	})
 }
 
-// subscription returns the name in the path. Clients escape it twice: once for the path, once for Pulsar, which decodes it again.
+// subscription returns the name in the path. The Go client escapes it twice: once for the path, once for Pulsar, which decodes it
+// again. The Java client escapes it once; what has no escape left after that is the name.
 //
 // Source: PersistentTopics.decode(encodedSubName).
 func (c *call) subscription() (string, error) {
-	name, err := url.QueryUnescape(c.PathValue("subscription"))
+	raw := c.raw("subscription")
+	name, err := url.QueryUnescape(raw)
+	if twice, wrong := url.QueryUnescape(c.PathValue("subscription")); wrong == nil && strings.Contains(raw, "%25") && utf8.ValidString(twice) {
+		name = twice
+	}
 	if err != nil || name == "" {
-		return "", badValue("Subscription name is not valid: %.100q", c.PathValue("subscription"))
+		return "", badValue("Subscription name is not valid: %.100q", raw)
 	}
 	return name, nil
 }
