@@ -44,7 +44,7 @@ type consumer struct {
 // Source: PulsarApi.proto CommandSubscribe; ServerCnx.handleSubscribe.
 func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 	requestID := cmd.GetRequestId()
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
 		return

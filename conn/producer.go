@@ -34,7 +34,7 @@ type producer struct {
 // Source: PulsarApi.proto CommandProducer; ServerCnx.handleProducer.
 func (r request) produce(cmd *pulsarproto.CommandProducer) {
 	requestID := cmd.GetRequestId()
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
 		return

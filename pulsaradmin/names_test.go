@@ -104,3 +104,23 @@ func TestNamesPassedOn(t *testing.T) {
 		}
 	}
 }
+
+// New topics have names that lists can show, and none that transactions reserve. Nothing else is asked for them.
+func TestNamesOfNewTopics(t *testing.T) {
+	h := guarded(t)
+	for path, want := range map[string]int{
+		"/admin/v2/persistent/public/default/a%ffb":                         http.StatusPreconditionFailed,
+		"/admin/v2/persistent/public/default/x__transaction_pending_ack":    http.StatusBadRequest,
+		"/admin/v2/persistent/pulsar/system/__transaction_log_0":            http.StatusBadRequest,
+		"/admin/v2/persistent/pulsar/system/transaction_coordinator_assign": http.StatusBadRequest,
+		"/admin/v2/persistent/pulsar/system/__terminated_txn_state_0":       http.StatusBadRequest,
+		"/admin/v2/non-persistent/public/default/%ff":                       http.StatusPreconditionFailed,
+		"/admin/v2/persistent/public/nowhere/x":                             http.StatusNotFound,
+	} {
+		for below, body := range map[string]string{"": "", "/partitions": "3"} {
+			if answer := h.try("PUT", path+below, "root", body); answer.Code != want {
+				t.Errorf("%s%s: %d %s, want %d", path, below, answer.Code, answer.Body, want)
+			}
+		}
+	}
+}
