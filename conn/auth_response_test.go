@@ -168,6 +168,7 @@ func TestCommandBehindTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{Authenticator: shortLived{}, KeepAlive: -1})
 		p := b.passHolder(t, "token", "600", false)
+		synctest.Wait() // CONNECTED is on its way before the timer is set
 		b.Server.mu.Lock()
 		for s := range b.Server.sessions {
 			s.stopCredentials()
