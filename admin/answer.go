@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,15 +15,25 @@ type Failure struct {
 	Reason string `json:"reason"`
 }
 
-// ElsewhereError says that another process can tell of a transaction. A client is sent there.
-type ElsewhereError struct{ WebURL string }
+// ElsewhereError says that another process can tell of a transaction. A client is sent there: to the URL with TLS if it came with TLS,
+// so that its credentials do not go in clear, or if that is the only one. One of both is not empty.
+type ElsewhereError struct{ WebURL, WebURLTLS string }
 
-func (e *ElsewhereError) Error() string { return "the transaction's coordinator is led by " + e.WebURL }
+func (e *ElsewhereError) Error() string {
+	return "the transaction's coordinator is led by " + cmp.Or(e.WebURL, e.WebURLTLS)
+}
+
+func (e *ElsewhereError) baseFor(r *http.Request) string {
+	if r.TLS != nil {
+		return cmp.Or(e.WebURLTLS, e.WebURL)
+	}
+	return cmp.Or(e.WebURL, e.WebURLTLS)
+}
 
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, code int, err error) {
 	var elsewhere *ElsewhereError
 	if errors.As(err, &elsewhere) {
-		w.Header().Set("Location", elsewhere.WebURL+r.URL.RequestURI())
+		w.Header().Set("Location", elsewhere.baseFor(r)+r.URL.RequestURI())
 		code = http.StatusTemporaryRedirect
 	}
 	h.write(w, code, Failure{Reason: explain(err)})

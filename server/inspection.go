@@ -27,11 +27,10 @@ func (i inspection) ledHere(ctx context.Context, tc uint64) error {
 	if !errors.As(err, &led) {
 		return err
 	}
-	address := cmp.Or(led.Leader.WebURL, led.Leader.WebURLTLS)
-	if address == "" {
+	if cmp.Or(led.Leader.WebURL, led.Leader.WebURLTLS) == "" {
 		return fmt.Errorf("%w: %w, which has no port for HTTP", txn.ErrNotReady, err)
 	}
-	return &admin.ElsewhereError{WebURL: address}
+	return &admin.ElsewhereError{WebURL: led.Leader.WebURL, WebURLTLS: led.Leader.WebURLTLS}
 }
 
 func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Transaction, error) {
