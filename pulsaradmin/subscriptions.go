@@ -3,6 +3,7 @@ package pulsaradmin
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -178,10 +179,18 @@ func (h *handler) deleteSubscription(c *call, name topicname.Name) (any, error) 
 	})
 }
 
+// resetCursor goes to a message, which is in one partition, or to the earliest or the latest, which every partition has.
+//
+// Source: PersistentTopicsBase.internalResetCursorOnPosition, which goes nowhere on a partitioned topic.
 func (h *handler) resetCursor(c *call, name topicname.Name) (any, error) {
 	var to position
 	if err := c.need(&to); err != nil {
 		return nil, err
+	}
+	if to.Ledger >= 0 && to.Ledger != math.MaxInt64 {
+		if err := h.unpartitioned(c.Context(), name, "Reset-cursor at position of"); err != nil {
+			return nil, err
+		}
 	}
 	return h.onSubscription(c, name, func(ctx context.Context, one topicname.Name, subscription string) error {
 		return h.Topics.ResetCursor(ctx, one, subscription, to.id(), to.Excluded)
