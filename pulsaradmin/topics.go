@@ -27,6 +27,7 @@ type Topics interface {
 	TopicExists(ctx context.Context, name topicname.Name) (bool, error)
 	TopicsOfNamespace(ctx context.Context, namespace string, mode pulsarproto.CommandGetTopicsOfNamespace_Mode) ([]string, error)
 	PartitionedTopics(ctx context.Context, namespace string) ([]string, error)
+	Segments(ctx context.Context, namespace string) ([]string, error)
 	PartitionCount(ctx context.Context, name topicname.Name, create bool) (int, error)
 	PartitionedMetadata(ctx context.Context, name topicname.Name) (partitions int, properties map[string]string, err error)
 	CreateTopic(ctx context.Context, name topicname.Name, properties map[string]string) error
