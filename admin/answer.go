@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,21 +16,30 @@ type Failure struct {
 	Reason string `json:"reason"`
 }
 
-// ElsewhereError says that another process can tell of a transaction. A client is sent there.
+// ElsewhereError says that another process can tell of a transaction. A client is sent there: to the URL with TLS if it came with TLS,
+// so that its credentials do not go in clear, or if that is the only one. One of both is not empty.
 type ElsewhereError struct {
-	WebURL string
+	WebURL, WebURLTLS string
 	// Followed is how long after its death another process leads in its place.
 	Followed time.Duration
 }
 
 func (e *ElsewhereError) Error() string {
-	return fmt.Sprintf("the transaction's coordinator is led by %s; if that instance has died, another one leads within %v of that", e.WebURL, e.Followed)
+	return fmt.Sprintf("the transaction's coordinator is led by %s; if that instance has died, another one leads within %v of that",
+		cmp.Or(e.WebURL, e.WebURLTLS), e.Followed)
+}
+
+func (e *ElsewhereError) baseFor(r *http.Request) string {
+	if r.TLS != nil {
+		return cmp.Or(e.WebURLTLS, e.WebURL)
+	}
+	return cmp.Or(e.WebURL, e.WebURLTLS)
 }
 
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, code int, err error) {
 	var elsewhere *ElsewhereError
 	if errors.As(err, &elsewhere) {
-		w.Header().Set("Location", elsewhere.WebURL+r.URL.RequestURI())
+		w.Header().Set("Location", elsewhere.baseFor(r)+r.URL.RequestURI())
 		code = http.StatusTemporaryRedirect
 	}
 	h.write(w, code, Failure{Reason: explain(err)})

@@ -6,6 +6,8 @@
 //	GET  /pulsar-tc/v1/transactions/{most}/{least}           one, live or ended
 //	POST /pulsar-tc/v1/transactions/{most}/{least}/resolve   {"topic": "...", "subscription": "...", "operator": "..."}
 //
+// What resolve records as the operator is the authenticated role; what the body says counts where authentication is off.
+//
 // Where several processes share the store, a list has what this one leads, and who asks for a transaction that another one leads is
 // sent there (307); /health names all of them.
 //

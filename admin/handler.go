@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func (h *handler) describe(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusOK, found)
 }
 
-// Resolution is the body of a resolve request.
+// Resolution is the body of a resolve request. Operator counts only where the request has no role, see WithRole.
 type Resolution struct {
 	Topic        string `json:"topic"`
 	Subscription string `json:"subscription,omitempty"`
@@ -128,7 +129,8 @@ func (h *handler) resolve(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, http.StatusBadRequest, fmt.Errorf("request body: %w", err))
 		return
 	}
-	if body.Topic == "" || body.Operator == "" {
+	operator := cmp.Or(roleOf(r), body.Operator)
+	if body.Topic == "" || operator == "" {
 		h.fail(w, r, http.StatusBadRequest, errors.New("request body: topic and operator are required"))
 		return
 	}
@@ -136,7 +138,7 @@ func (h *handler) resolve(w http.ResponseWriter, r *http.Request) {
 	if body.Subscription != "" {
 		p.Subscription, p.Kind = body.Subscription, txn.AckedSubscription
 	}
-	if err := h.transactions.Resolve(r.Context(), id, p, body.Operator); err != nil {
+	if err := h.transactions.Resolve(r.Context(), id, p, operator); err != nil {
 		h.fail(w, r, statusOf(err), err)
 		return
 	}

@@ -76,7 +76,7 @@ func (r request) addParticipants(id txn.ID, participants []txn.Participant, done
 
 // participantTopic returns the full name of a topic that can take part in a transaction.
 func participantTopic(text string) (string, error) {
-	name, err := topicname.Parse(text)
+	name, err := parseTopic(text)
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,8 @@ type attachment struct {
 	session *session
 	id      uint64
 	right   right              // nil: rights are not checked
-	cancel  context.CancelFunc // of the attaching
+	ctx     context.Context    // of the attaching
+	cancel  context.CancelFunc // of ctx
 	settled chan struct{}      // closed when the attaching has succeeded or failed
 	cost    int                // of session.attachedBytes
 	free    func()             // takes it out of its map; session.mu is held
@@ -43,7 +44,10 @@ func (s *session) attach(id uint64, right right, cost int, free func()) (attachm
 		return attachment{}, errTooManyAttached
 	}
 	s.attachedBytes += cost
-	return attachment{session: s, id: id, right: right, settled: make(chan struct{}), cost: cost, free: free}, nil
+	ctx, cancel := context.WithCancel(s.ctx)
+	return attachment{
+		session: s, id: id, right: right, ctx: ctx, cancel: cancel, settled: make(chan struct{}), cost: cost, free: free,
+	}, nil
 }
 
 // remove makes the id free again; mu is held.

@@ -44,7 +44,7 @@ type consumer struct {
 // Source: PulsarApi.proto CommandSubscribe; ServerCnx.handleSubscribe.
 func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 	requestID := cmd.GetRequestId()
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		r.fail(pulsarproto.BaseCommand_SUBSCRIBE, requestID, err)
 		return
@@ -53,9 +53,7 @@ func (r request) subscribe(cmd *pulsarproto.CommandSubscribe) {
 	if c == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	c.cancel = cancel
-	r.requests.Go(func() { r.attachConsumer(ctx, c, name, cmd) })
+	r.requests.Go(func() { r.attachConsumer(c, name, cmd) })
 }
 
 // addConsumer returns a new consumer, or answers the request by the one that has the id already.
@@ -85,10 +83,10 @@ func (r request) addConsumer(cmd *pulsarproto.CommandSubscribe, right right) *co
 }
 
 // attachConsumer asks the topic and answers the request.
-func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) {
+func (r request) attachConsumer(c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) {
 	defer c.cancel()
 	defer close(c.settled)
-	topic, err := r.openConsumer(ctx, c, name, cmd)
+	topic, err := r.openConsumer(c, name, cmd)
 	if err == nil {
 		err = r.consumerAttached(cmd.GetRequestId(), c, topic)
 	} else {
@@ -100,11 +98,11 @@ func (r request) attachConsumer(ctx context.Context, c *consumer, name topicname
 	}
 }
 
-func (r request) openConsumer(ctx context.Context, c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) (Consumer, error) {
-	if err := c.right.check(ctx); err != nil {
+func (r request) openConsumer(c *consumer, name topicname.Name, cmd *pulsarproto.CommandSubscribe) (Consumer, error) {
+	if err := c.right.check(c.ctx); err != nil {
 		return nil, err
 	}
-	return r.services.Topics.Subscribe(ctx, name, r.caller, cmd, c)
+	return r.services.Topics.Subscribe(c.ctx, name, r.caller, cmd, c)
 }
 
 // consumerAttached answers the request, unless the consumer was closed or disconnected meanwhile. It holds mu from the

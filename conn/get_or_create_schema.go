@@ -2,7 +2,6 @@ package conn
 
 import (
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
-	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
 // getOrCreateSchema answers the version of a schema that a producer uses beside the one that it was attached with. A producer
@@ -24,7 +23,7 @@ func (r request) getOrCreateSchema(cmd *pulsarproto.CommandGetOrCreateSchema) {
 }
 
 func (r request) addSchema(cmd *pulsarproto.CommandGetOrCreateSchema) ([]byte, error) {
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		return nil, err
 	}

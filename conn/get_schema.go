@@ -5,7 +5,6 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
-	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
 // getSchema answers a version of a topic's schemas, which may be as large as a list of topics and waits like one.
@@ -30,7 +29,7 @@ func (r request) getSchema(cmd *pulsarproto.CommandGetSchema) {
 }
 
 func (r request) findSchema(cmd *pulsarproto.CommandGetSchema) (*pulsarproto.Schema, []byte, error) {
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
-	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
 // lookupTopic tells which address serves a topic.
@@ -15,7 +14,7 @@ func (r request) lookupTopic(cmd *pulsarproto.CommandLookupTopic) {
 		code, text := r.failure(pulsarproto.BaseCommand_LOOKUP, err, false)
 		r.answer(func(b []byte) []byte { return pulsarproto.AppendLookupError(b, requestID, code, text) })
 	}
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		failed(err)
 		return

@@ -26,7 +26,7 @@ func (r request) partitionedMetadata(cmd *pulsarproto.CommandPartitionedTopicMet
 			return pulsarproto.AppendPartitionedMetadataError(b, requestID, code, text)
 		})
 	}
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		failed(err)
 		return

@@ -34,7 +34,7 @@ type producer struct {
 // Source: PulsarApi.proto CommandProducer; ServerCnx.handleProducer.
 func (r request) produce(cmd *pulsarproto.CommandProducer) {
 	requestID := cmd.GetRequestId()
-	name, err := topicname.Parse(cmd.GetTopic())
+	name, err := parseTopic(cmd.GetTopic())
 	if err != nil {
 		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
 		return
@@ -43,9 +43,7 @@ func (r request) produce(cmd *pulsarproto.CommandProducer) {
 	if p == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	p.cancel = cancel
-	r.requests.Go(func() { r.attachProducer(ctx, p, name, cmd) })
+	r.requests.Go(func() { r.attachProducer(p, name, cmd) })
 }
 
 // addProducer returns a new producer, or answers the request by the one that has the id already.
@@ -76,10 +74,10 @@ func (r request) addProducer(cmd *pulsarproto.CommandProducer, right right) *pro
 }
 
 // attachProducer asks the topic and answers the request.
-func (r request) attachProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) {
+func (r request) attachProducer(p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) {
 	defer p.cancel()
 	defer close(p.settled)
-	topic, info, err := r.openProducer(ctx, p, name, cmd)
+	topic, info, err := r.openProducer(p, name, cmd)
 	if err == nil {
 		err = r.producerAttached(p, topic, info)
 	} else {
@@ -91,11 +89,11 @@ func (r request) attachProducer(ctx context.Context, p *producer, name topicname
 	}
 }
 
-func (r request) openProducer(ctx context.Context, p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) (Producer, ProducerInfo, error) {
-	if err := p.right.check(ctx); err != nil {
+func (r request) openProducer(p *producer, name topicname.Name, cmd *pulsarproto.CommandProducer) (Producer, ProducerInfo, error) {
+	if err := p.right.check(p.ctx); err != nil {
 		return nil, ProducerInfo{}, err
 	}
-	return r.services.Topics.Produce(ctx, name, r.caller, cmd, p)
+	return r.services.Topics.Produce(p.ctx, name, r.caller, cmd, p)
 }
 
 // producerAttached answers the request, unless the producer was closed or disconnected meanwhile. It holds mu from the

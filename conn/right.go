@@ -64,14 +64,18 @@ func (s *session) checkRights(ctx context.Context) {
 	s.mu.Unlock()
 	for _, p := range producers {
 		if s.hasLost(ctx, p.right) {
-			if topic := p.disconnect(); topic != nil {
+			topic := p.disconnect()
+			p.cancel() // of one that waits for others to go
+			if topic != nil {
 				topic.Close()
 			}
 		}
 	}
 	for _, c := range consumers {
 		if s.hasLost(ctx, c.right) {
-			if topic := c.disconnect(); topic != nil {
+			topic := c.disconnect()
+			c.cancel() // of one that waits for others to go
+			if topic != nil {
 				topic.Close()
 			}
 		}

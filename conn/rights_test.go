@@ -405,3 +405,31 @@ func TestCheckRights(t *testing.T) {
 		writer.wantError(2, pulsarproto.ServerError_AuthorizationError)
 	})
 }
+
+// A producer that waits to become exclusive loses its place with its right: it keeps others away from the topic meanwhile.
+func TestCheckRightsOfOneThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := &revocable{}
+		b := newBench(t, Options{Authenticator: nameTags{}, Authorizer: rules})
+		waits := true
+		b.topics.produce = func(ctx context.Context, client ProducerClient) (Producer, ProducerInfo, error) {
+			client.Queued(ProducerInfo{Name: "waits"})
+			<-ctx.Done()
+			waits = false
+			return nil, ProducerInfo{}, ctx.Err()
+		}
+		writer := b.peerOf(t, "writer")
+		writer.send(producerCommand(1, 7, "t"))
+		writer.want(pulsarproto.BaseCommand_PRODUCER_SUCCESS)
+		lost := error(denial{})
+		rules.verdict.Store(&lost)
+		b.CheckRights(t.Context())
+		synctest.Wait()
+		if waits {
+			t.Fatal("it still waits")
+		}
+		writer.wantError(1, pulsarproto.ServerError_ServiceNotReady)
+		writer.send(producerCommand(2, 7, "t"))
+		writer.wantError(2, pulsarproto.ServerError_AuthorizationError)
+	})
+}

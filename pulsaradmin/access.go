@@ -2,6 +2,9 @@ package pulsaradmin
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
@@ -78,7 +81,28 @@ func (c *call) topicOf(domain string, wanted right) (topicname.Name, error) {
 
 // topicNamed returns the topic in the path.
 func (c *call) topicNamed(domain string) (topicname.Name, error) {
-	return topicname.Parse(domain + "://" + c.PathValue("tenant") + "/" + c.PathValue("namespace") + "/" + c.PathValue("topic"))
+	return topicname.Parse(domain + "://" + c.PathValue("tenant") + "/" + c.PathValue("namespace") + "/" + c.topicValue())
+}
+
+// topicValue is the local name of the topic in the path, of which clients make a space a plus sign and a plus sign %2B.
+//
+// Source: PersistentTopics, @Encoded encodedTopic; TopicName.getEncodedLocalName; Codec.
+func (c *call) topicValue() string {
+	local, err := url.QueryUnescape(c.raw("topic"))
+	if err != nil { // the path would not have been routed
+		return c.PathValue("topic")
+	}
+	return local
+}
+
+// raw returns a part of the path as it came.
+func (c *call) raw(part string) string {
+	at := slices.Index(strings.Split(c.Pattern, "/"), "{"+part+"}")
+	segments := strings.Split(c.URL.EscapedPath(), "/")
+	if at < 0 || at >= len(segments) {
+		return ""
+	}
+	return segments[at]
 }
 
 func (c *call) mayUse(name topicname.Name, wanted right) error {

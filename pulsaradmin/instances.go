@@ -64,7 +64,7 @@ func (h *handler) redirect(w http.ResponseWriter, r *http.Request, to cluster.In
 // follows the topic in the path there, with the same method, query and body; into, if it is not nil, takes the answer.
 func (c *call) orThere(ctx context.Context, name topicname.Name, err error, below string, into any) error {
 	owner, elsewhere := c.h.elsewhere(err)
-	if !elsewhere || c.instance || name.Local == c.PathValue("topic") { // then the client is sent there
+	if !elsewhere || c.instance || name.Local == c.topicValue() { // then the client is sent there
 		return err
 	}
 	return c.there(ctx, owner, c.Method, name, below, into)
@@ -72,7 +72,7 @@ func (c *call) orThere(ctx context.Context, name topicname.Name, err error, belo
 
 // there asks another instance about a topic. Errors: *thereError; txn.ErrNotReady where nothing is known of the answer.
 func (c *call) there(ctx context.Context, owner cluster.Instance, method string, name topicname.Name, below string, into any) error {
-	target := "/admin/v2/" + name.Domain + "/" + url.PathEscape(name.Tenant) + "/" + url.PathEscape(name.Namespace) + "/" + url.PathEscape(name.Local) + below
+	target := "/admin/v2/" + name.Domain + "/" + url.PathEscape(name.Tenant) + "/" + url.PathEscape(name.Namespace) + "/" + url.QueryEscape(name.Local) + below
 	if c.URL.RawQuery != "" && !strings.Contains(below, "?") {
 		target += "?" + c.URL.RawQuery
 	}

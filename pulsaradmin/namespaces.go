@@ -212,7 +212,11 @@ func (h *handler) empty(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	return eachTopic(plain, func(name topicname.Name) error { return h.Topics.DeleteTopic(ctx, name, true) })
+	segments, err := h.Topics.Segments(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	return eachTopic(append(plain, segments...), func(name topicname.Name) error { return h.Topics.DeleteTopic(ctx, name, true) })
 }
 
 // eachTopic does something with each topic; one that is gone by then is done.

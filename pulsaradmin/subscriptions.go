@@ -3,10 +3,13 @@ package pulsaradmin
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topic"
@@ -32,13 +35,18 @@ func (h *handler) routeSubscriptions(domain string) {
 	})
 }
 
-// subscription returns the name in the path. Clients escape it twice: once for the path, once for Pulsar, which decodes it again.
+// subscription returns the name in the path. The Go client escapes it twice: once for the path, once for Pulsar, which decodes it
+// again. The Java client escapes it once; what has no escape left after that is the name.
 //
 // Source: PersistentTopics.decode(encodedSubName).
 func (c *call) subscription() (string, error) {
-	name, err := url.QueryUnescape(c.PathValue("subscription"))
+	raw := c.raw("subscription")
+	name, err := url.QueryUnescape(raw)
+	if twice, wrong := url.QueryUnescape(c.PathValue("subscription")); wrong == nil && strings.Contains(raw, "%25") && utf8.ValidString(twice) {
+		name = twice
+	}
 	if err != nil || name == "" {
-		return "", badValue("Subscription name is not valid: %.100q", c.PathValue("subscription"))
+		return "", badValue("Subscription name is not valid: %.100q", raw)
 	}
 	return name, nil
 }
@@ -171,10 +179,18 @@ func (h *handler) deleteSubscription(c *call, name topicname.Name) (any, error) 
 	})
 }
 
+// resetCursor goes to a message, which is in one partition, or to the earliest or the latest, which every partition has.
+//
+// Source: PersistentTopicsBase.internalResetCursorOnPosition, which goes nowhere on a partitioned topic.
 func (h *handler) resetCursor(c *call, name topicname.Name) (any, error) {
 	var to position
 	if err := c.need(&to); err != nil {
 		return nil, err
+	}
+	if to.Ledger >= 0 && to.Ledger != math.MaxInt64 {
+		if err := h.unpartitioned(c.Context(), name, "Reset-cursor at position of"); err != nil {
+			return nil, err
+		}
 	}
 	return h.onSubscription(c, name, func(ctx context.Context, one topicname.Name, subscription string) error {
 		return h.Topics.ResetCursor(ctx, one, subscription, to.id(), to.Excluded)

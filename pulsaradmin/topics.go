@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/resources"
@@ -28,6 +29,7 @@ type Topics interface {
 	PartitionedTopics(ctx context.Context, namespace string) ([]string, error)
 	// MaxPartitions is how many partitions a topic may have.
 	MaxPartitions() int
+	Segments(ctx context.Context, namespace string) ([]string, error)
 	PartitionCount(ctx context.Context, name topicname.Name, create bool) (int, error)
 	PartitionedMetadata(ctx context.Context, name topicname.Name) (partitions int, properties map[string]string, err error)
 	CreateTopic(ctx context.Context, name topicname.Name, properties map[string]string) error
@@ -161,13 +163,24 @@ func (h *handler) createTopic(c *call, name topicname.Name) (any, error) {
 	if _, err := c.read(&properties); err != nil {
 		return nil, err
 	}
-	if name.TransactionInternal() {
-		return nil, &refusal{http.StatusBadRequest, "Cannot create topic in system topic format!"}
-	}
-	if _, err := h.namespace(c.Context(), name.NamespaceName()); err != nil {
+	if err := h.mayCreate(c.Context(), name); err != nil {
 		return nil, err
 	}
 	return nil, h.Topics.CreateTopic(c.Context(), name, properties)
+}
+
+// mayCreate refuses names that no new topic may have. One that is no UTF-8 is another one in the JSON of a list.
+//
+// Source: PersistentTopicsBase.validateCreateTopic.
+func (h *handler) mayCreate(ctx context.Context, name topicname.Name) error {
+	switch {
+	case name.TransactionInternal():
+		return &refusal{http.StatusBadRequest, "Cannot create topic in system topic format!"}
+	case !utf8.ValidString(name.Local):
+		return &topicname.Error{Name: name.String(), Rule: "it is no UTF-8"}
+	}
+	_, err := h.namespace(ctx, name.NamespaceName())
+	return err
 }
 
 func (h *handler) removeTopic(c *call, name topicname.Name) (any, error) {
@@ -217,7 +230,7 @@ func (h *handler) createPartitions(c *call, name topicname.Name) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.namespace(c.Context(), name.NamespaceName()); err != nil {
+	if err := h.mayCreate(c.Context(), name); err != nil {
 		return nil, err
 	}
 	return nil, h.Topics.CreatePartitioned(c.Context(), name, given.Partitions, given.Properties)
@@ -239,7 +252,7 @@ func (h *handler) getPartitions(c *call, name topicname.Name) (any, error) {
 	if name.Base() == topicname.AssignTopic {
 		return partitionedTopic{Partitions: int(h.Transactions.Count())}, nil
 	}
-	create := c.flag("checkAllowAutoCreation")
+	create := c.flag("checkAllowAutoCreation") && utf8.ValidString(name.Local)
 	partitions, err := h.Topics.PartitionCount(c.Context(), name, create)
 	if err != nil {
 		return nil, err

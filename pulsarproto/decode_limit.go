@@ -43,12 +43,34 @@ func countFields(encoded []byte, message protoreflect.MessageDescriptor, depth i
 		}
 		count++
 		field := message.Fields().ByNumber(number)
-		if wireType == protowire.BytesType && depth > 1 && field != nil && field.Message() != nil {
+		if wireType == protowire.BytesType && field != nil {
 			_, _, tagSize := protowire.ConsumeTag(encoded)
 			value, _ := protowire.ConsumeBytes(encoded[tagSize:])
-			count += countFields(value, field.Message(), depth-1)
+			switch {
+			case field.Message() != nil && depth > 1:
+				count += countFields(value, field.Message(), depth-1)
+			case field.IsList() && isVarint(field.Kind()):
+				count += countVarints(value)
+			}
 		}
 		encoded = encoded[n:]
+	}
+	return count
+}
+
+// isVarint reports whether a list of kind has varints, as all lists of numbers in PulsarApi.proto have. The parser takes one field with
+// all of them as well as one for each.
+func isVarint(kind protoreflect.Kind) bool {
+	return kind == protoreflect.Int32Kind || kind == protoreflect.Int64Kind || kind == protoreflect.Uint32Kind || kind == protoreflect.Uint64Kind
+}
+
+// countVarints returns the number of varints in packed.
+func countVarints(packed []byte) int {
+	count := 0
+	for _, b := range packed {
+		if b < 0x80 {
+			count++
+		}
 	}
 	return count
 }

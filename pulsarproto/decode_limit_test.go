@@ -25,6 +25,7 @@ func TestDecodeCommandBoundsFields(t *testing.T) {
 		"schema properties":  encodedCommand(BaseCommand_SUBSCRIBE, inside(12, emptyFields(5))),
 		"nested message ids": encodedCommand(BaseCommand_ACK, bytes.Repeat(deep, size/len(deep))),
 		"words":              encodedCommand(BaseCommand_ACK, inside(3, bytes.Repeat([]byte{5 << 3, 1}, size/2))),
+		"packed words":       encodedCommand(BaseCommand_ACK, inside(3, inside(5, bytes.Repeat([]byte{1}, size)))),
 	}
 	for name, encoded := range tests {
 		var before, after runtime.MemStats

@@ -27,11 +27,12 @@ func (i inspection) ledHere(ctx context.Context, tc uint64) error {
 	if !errors.As(err, &led) {
 		return err
 	}
-	address := cmp.Or(led.Leader.WebURL, led.Leader.WebURLTLS)
-	if address == "" {
+	if cmp.Or(led.Leader.WebURL, led.Leader.WebURLTLS) == "" {
 		return fmt.Errorf("%w: %w, which has no port for HTTP", txn.ErrNotReady, err)
 	}
-	return &admin.ElsewhereError{WebURL: address, Followed: i.server.options.followed()}
+	return &admin.ElsewhereError{
+		WebURL: led.Leader.WebURL, WebURLTLS: led.Leader.WebURLTLS, Followed: i.server.options.followed(),
+	}
 }
 
 func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Transaction, error) {

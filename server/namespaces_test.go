@@ -12,6 +12,7 @@ import (
 	"github.com/apache/pulsar-client-go/pulsaradmin/pkg/utils"
 
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
+	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
 // administer sends one request to the admin REST and returns status and body of the answer.
@@ -170,5 +171,26 @@ func TestTooManyPartitionsByPolicy(t *testing.T) {
 		if code, text := administer(t, s, request.method, request.path, fmt.Sprintf(request.body, policy(most))); code != http.StatusNoContent {
 			t.Errorf("%s %s with %d: %d %s", request.method, request.path, most, code, text)
 		}
+	}
+}
+
+// A namespace goes with the segments of its scalable topics, which no list shows.
+func TestNamespaceGoesWithSegments(t *testing.T) {
+	s := start(t, load(t))
+	client := adminClient(t, s)
+	status(t, "create namespace", client.Namespaces().CreateNamespace("public/scaled"), 0)
+	segment, err := topicname.Parse("segment://public/scaled/orders/0000-7fff-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.topics.CreateTopic(t.Context(), segment, nil); err != nil {
+		t.Fatal(err)
+	}
+	status(t, "delete with a segment", client.Namespaces().DeleteNamespace("public/scaled"), http.StatusConflict)
+	if code, text := administer(t, s, "DELETE", "namespaces/public/scaled?force=true", ""); code != http.StatusNoContent {
+		t.Errorf("delete with all topics: %d %s", code, text)
+	}
+	if exists, err := s.topics.TopicExists(t.Context(), segment); err == nil && exists {
+		t.Error("the segment is still there")
 	}
 }

@@ -137,6 +137,6 @@ func (s *Server) operatorsOnly(next http.Handler) http.Handler {
 				return
 			}
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, admin.WithRole(r, caller.Role))
 	})
 }

@@ -51,10 +51,11 @@ type topicCollector struct {
 	hidden        *prometheus.Desc
 	topic         []topicMetric
 	subscriptions []subscriptionMetric
+	namespaces    *namespaceSums
 }
 
 func newTopicCollector(cluster string, perTopic bool, stats func(context.Context) []topic.Stats) *topicCollector {
-	c := &topicCollector{perTopic: perTopic, stats: stats}
+	c := &topicCollector{perTopic: perTopic, stats: stats, namespaces: newNamespaceSums()}
 	constant := prometheus.Labels{"cluster": cluster}
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, constant)
@@ -68,21 +69,25 @@ func newTopicCollector(cluster string, perTopic bool, stats func(context.Context
 	add := func(name, help string, kind prometheus.ValueType, value func(*topic.Stats) float64) {
 		c.topic = append(c.topic, topicMetric{desc(name, help, labels...), kind, value})
 	}
+	since := " since the load."
+	if !perTopic {
+		since = " since the start, by topics that are not in memory any more as far as an earlier scrape saw it."
+	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	add("pulsar_producers_count", "Producers connected.", gauge, func(s *topic.Stats) float64 { return float64(s.Producers) })
 	add("pulsar_consumers_count", "Consumers connected.", gauge, func(s *topic.Stats) float64 { return float64(s.Consumers) })
 	add("pulsar_subscriptions_count", "Subscriptions.", gauge, func(s *topic.Stats) float64 { return float64(s.Subscriptions) })
-	add("pulsar_in_messages_total", "Messages stored since the load.", counter, func(s *topic.Stats) float64 { return float64(s.MessagesIn) })
-	add("pulsar_in_bytes_total", "Bytes stored since the load.", counter, func(s *topic.Stats) float64 { return float64(s.BytesIn) })
-	add("pulsar_out_messages_total", "Messages delivered since the load.", counter, func(s *topic.Stats) float64 { return float64(s.MessagesOut) })
-	add("pulsar_out_bytes_total", "Bytes delivered since the load.", counter, func(s *topic.Stats) float64 { return float64(s.BytesOut) })
+	add("pulsar_in_messages_total", "Messages stored"+since, counter, func(s *topic.Stats) float64 { return float64(s.MessagesIn) })
+	add("pulsar_in_bytes_total", "Bytes stored"+since, counter, func(s *topic.Stats) float64 { return float64(s.BytesIn) })
+	add("pulsar_out_messages_total", "Messages delivered"+since, counter, func(s *topic.Stats) float64 { return float64(s.MessagesOut) })
+	add("pulsar_out_bytes_total", "Bytes delivered"+since, counter, func(s *topic.Stats) float64 { return float64(s.BytesOut) })
 	add("pulsar_storage_size", "Bytes stored, about.", gauge, func(s *topic.Stats) float64 { return float64(s.StorageSize) })
 	add("pulsar_storage_backlog_size", "Bytes before the slowest subscription, about.", gauge, func(s *topic.Stats) float64 { return float64(s.BacklogSize) })
 	add("pulsar_msg_backlog", "Entries that subscriptions have not acknowledged.", gauge, func(s *topic.Stats) float64 { return float64(s.Backlog) })
 	add("pulsar_txn_tb_active_total", "Transactions that are open on the topic.", gauge, func(s *topic.Stats) float64 { return float64(s.TransactionsOpen) })
-	add("pulsar_txn_tb_committed_total", "Transactions committed since the load.", counter, func(s *topic.Stats) float64 { return float64(s.TransactionsCommitted) })
-	add("pulsar_txn_tb_aborted_total", "Transactions aborted since the load.", counter, func(s *topic.Stats) float64 { return float64(s.TransactionsAborted) })
-	add("pulsar_tc_late_sends_total", "Sends whose transaction was not open.", counter, func(s *topic.Stats) float64 { return float64(s.LateSends) })
+	add("pulsar_txn_tb_committed_total", "Transactions committed"+since, counter, func(s *topic.Stats) float64 { return float64(s.TransactionsCommitted) })
+	add("pulsar_txn_tb_aborted_total", "Transactions aborted"+since, counter, func(s *topic.Stats) float64 { return float64(s.TransactionsAborted) })
+	add("pulsar_tc_late_sends_total", "Sends whose transaction was not open"+since, counter, func(s *topic.Stats) float64 { return float64(s.LateSends) })
 	if !perTopic {
 		return c
 	}
@@ -111,17 +116,16 @@ func (c *topicCollector) Describe(descs chan<- *prometheus.Desc) {
 func (c *topicCollector) Collect(values chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
 	defer cancel()
+	select {
+	case c.namespaces.turn <- struct{}{}:
+		defer func() { <-c.namespaces.turn }()
+	case <-ctx.Done():
+		return
+	}
 	all := c.stats(ctx)
-	count, sums := make(map[string]int), make(map[string][]float64)
+	count := make(map[string]int)
 	for i := range all {
-		namespace := namespaceOf(all[i].Topic)
-		count[namespace]++
-		if sums[namespace] == nil {
-			sums[namespace] = make([]float64, len(c.topic))
-		}
-		for j := range c.topic {
-			sums[namespace][j] += c.topic[j].value(&all[i])
-		}
+		count[namespaceOf(all[i].Topic)]++
 	}
 	for namespace, n := range count {
 		values <- prometheus.MustNewConstMetric(c.topics, prometheus.GaugeValue, float64(n), namespace)
@@ -130,9 +134,11 @@ func (c *topicCollector) Collect(values chan<- prometheus.Metric) {
 	if c.perTopic {
 		hidden = c.collectEach(all, values)
 	} else {
-		for namespace, sum := range sums {
+		for namespace, sum := range c.namespaces.add(c.topic, all, ctx.Err() == nil) {
 			for j := range c.topic {
-				values <- prometheus.MustNewConstMetric(c.topic[j].desc, c.topic[j].kind, sum[j], namespace)
+				if count[namespace] > 0 || c.topic[j].kind == prometheus.CounterValue {
+					values <- prometheus.MustNewConstMetric(c.topic[j].desc, c.topic[j].kind, sum[j], namespace)
+				}
 			}
 		}
 	}

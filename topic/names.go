@@ -161,6 +161,18 @@ func (ts *Topics) TopicsOfNamespace(ctx context.Context, namespace string, mode 
 	return slices.Compact(names), nil
 }
 
+// Segments lists the segments of scalable topics of a namespace, in order. Lists for clients have none.
+func (ts *Topics) Segments(ctx context.Context, namespace string) ([]string, error) {
+	tenant, local, _ := strings.Cut(namespace, "/")
+	var names []string
+	err := ts.eachName(ctx, ts.options.Keys.TopicNamePrefix(topicname.Segment, tenant, local), func(segment string, _ []byte) error {
+		names = append(names, topicname.Name{Domain: topicname.Segment, Tenant: tenant, Namespace: local, Local: segment}.String())
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
 // PartitionedTopics lists the partitioned topics of a namespace, persistent or not, in order.
 // Errors: ErrNamespaceNotFound.
 func (ts *Topics) PartitionedTopics(ctx context.Context, namespace string) ([]string, error) {
