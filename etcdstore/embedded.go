@@ -56,6 +56,9 @@ func openLocked(ctx context.Context, options Options, lock *Lock, log zerolog.Lo
 	if err := dir.prepareEtcd(); err != nil {
 		return nil, err
 	}
+	if err := dir.checkBackend(); err != nil {
+		return nil, err
+	}
 	disk := newDisk(dir, options.QuotaBytes, freeBytes)
 	if err := disk.enoughToStart(); err != nil {
 		return nil, err
