@@ -41,7 +41,7 @@ func (s *Server) growTo(count uint64) {
 	}
 	s.group.Grow(more)
 	s.group.SetSpace(levelOf(s.store.Space()))
-	s.options.Log.Info().Uint64("from", known).Uint64("to", count).Msg("there are more coordinators")
+	s.options.Log.Info().Uint64("before", known).Uint64("coordinators", count).Msg("the number of coordinators is known")
 }
 
 // followCount keeps the number of coordinators that this process knows true until run is done.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ Exit code 0: it is done as asked; 3: the contrary had happened; 4: not found; 1:
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&serviceURL, "service-url", defaultServiceURL, "binary service URL")
+	cmd.Flags().StringVar(&serviceURL, "service-url", defaultServiceURL, "binary service URL, with several hosts if there are several servers")
 	cmd.Flags().StringVar(&id, "txn-id", "", "transaction id, (most,least)")
 	cmd.Flags().StringVar(&action, "action", "", "commit or abort")
 	cmd.Flags().StringVar(&clientName, "client-name", "", "client name to send along (PIP-255); not needed to find an outcome")
@@ -114,12 +115,29 @@ func end(ctx context.Context, dialer wireclient.Dialer, serviceURL string, id tx
 }
 
 func endOnce(ctx context.Context, dialer wireclient.Dialer, serviceURL string, id txn.ID, action txn.Action, clientName string) error {
-	c, err := dialer.DialTC(ctx, serviceURL, id.Most)
+	c, err := dialAny(ctx, dialer, serviceURL, id.Most)
 	if err != nil {
 		return err
 	}
 	err = c.End(ctx, id, action, clientName)
 	return errors.Join(err, c.Close())
+}
+
+// dialAny begins at the first host of a service URL that is of use. Clients take several, too: pulsar://one:6650,other:6650.
+func dialAny(ctx context.Context, dialer wireclient.Dialer, serviceURL string, tc uint64) (*wireclient.Conn, error) {
+	scheme, hosts, found := strings.Cut(serviceURL, "://")
+	if !found {
+		return dialer.DialTC(ctx, serviceURL, tc)
+	}
+	var errs []error
+	for host := range strings.SplitSeq(hosts, ",") {
+		c, err := dialer.DialTC(ctx, scheme+"://"+host, tc)
+		if err == nil {
+			return c, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
 }
 
 func worthAsking(err error) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/conf"
 	"github.com/pulsar-tc/pulsar-tc/internal/certtest"
+	"github.com/pulsar-tc/pulsar-tc/internal/loopback"
 	"github.com/pulsar-tc/pulsar-tc/internal/tokentest"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
 	"github.com/pulsar-tc/pulsar-tc/server"
@@ -105,6 +106,20 @@ func TestEndTellsTheOutcomeByExitCode(t *testing.T) {
 	}
 	if _, code := end(txn.ID{Most: 99, Least: 7}, "commit"); code != 1 {
 		t.Errorf("unknown coordinator: code %d, want 1", code)
+	}
+}
+
+// A service URL may name several hosts, as that of a client may. One that is down is passed over.
+func TestEndAtAnyHost(t *testing.T) {
+	s := start(t)
+	id := open(t, s)
+	hosts := loopback.Address(t) + "," + strings.TrimPrefix(s.ServiceURL(), "pulsar://")
+	if out, code, err := run("transactions", "end", "--service-url", "pulsar://"+hosts, "--txn-id", id.String(), "--action", "commit"); code != 0 {
+		t.Errorf("code %d, %v\n%s", code, err, out)
+	}
+	none := "pulsar://" + loopback.Address(t) + "," + loopback.Address(t)
+	if _, code, err := run("transactions", "end", "--service-url", none, "--txn-id", id.String(), "--action", "commit"); code != 1 || err == nil {
+		t.Errorf("nobody there: code %d, %v", code, err)
 	}
 }
 
