@@ -38,6 +38,7 @@ func Load(sources Sources) (*Config, *Report, error) {
 	config := loader.config(sources.File != "")
 	loader.checkNotHonoured()
 	loader.checkStore(config, sources.NeedsEtcd)
+	loader.checkAdvertised(config)
 	checkTransactions(config, report)
 	loader.switchOffPorts(config)
 	loader.checkTLS(config)

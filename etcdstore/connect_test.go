@@ -82,7 +82,7 @@ func TestSmallerLimits(t *testing.T) {
 		ops, bytes int
 		setting    string // empty: taken
 	}{
-		{200, 2 << 20, ""}, {201, 2 << 20, "etcdMaxTxnOps"}, {200, 2<<20 + 8<<10, "etcdMaxRequestBytes"}, {200, 64 << 20, "etcdMaxRequestBytes"},
+		{200, 2 << 20, ""}, {201, 2 << 20, "etcdMaxTxnOps"}, {200_000, 2 << 20, "etcdMaxTxnOps"}, {200, 2<<20 + 8<<10, "etcdMaxRequestBytes"}, {200, 64 << 20, "etcdMaxRequestBytes"},
 	} {
 		options := optionsFor(server.Endpoint)
 		options.MaxTxnOps, options.MaxRequestBytes = test.ops, test.bytes

@@ -42,7 +42,7 @@ func tryLimits(ctx context.Context, kv clientv3.KV, o ClusterOptions) error {
 	}
 	never := clientv3.Compare(clientv3.Version(key), "<", 0)
 	_, err := kv.Txn(ctx).If(never).Then(gets...).Commit()
-	if errors.Is(err, rpctypes.ErrTooManyOps) {
+	if errors.Is(err, rpctypes.ErrTooManyOps) || tooLarge(err) {
 		return &LimitError{"etcdMaxTxnOps", o.MaxTxnOps, "--max-txn-ops"}
 	}
 	if err != nil {
