@@ -116,5 +116,6 @@ func (r *clusterRoom) tell(now Space, alarm string) {
 	if now == Normal {
 		event = r.log.Info()
 	}
-	event.Stringer("space", now).Int64("live", r.live.Load()).Str("alarm", alarm).Msg("space of the etcd cluster changed")
+	event.Stringer("space", now).Str("refused", now.refused()).Int64("live", r.live.Load()).Str("alarm", alarm).
+		Msg("space of the etcd cluster changed: behind an alarm it has to be compacted, defragmented and disarmed")
 }

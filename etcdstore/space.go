@@ -50,6 +50,19 @@ func (s Space) String() string {
 	return "refuse-end"
 }
 
+// refused names what a store in this state refuses.
+func (s Space) refused() string {
+	switch s {
+	case Normal:
+		return "nothing"
+	case RefuseData:
+		return "messages"
+	case RefuseNew:
+		return "messages, acknowledgements, new transactions and participants"
+	}
+	return "everything, ends of transactions too"
+}
+
 // reserves are the bytes of room below which data and, next, new transactions are refused.
 type reserves struct{ data, begin int64 }
 
@@ -150,8 +163,9 @@ func (g *spaceGuard) check() error {
 	if now == Normal {
 		event = g.log.Info()
 	}
-	event.Stringer("space", now).Int64("live", live).Int64("quota", g.quota).Int64("free", free).
-		Int64("usable", room).Int64("wanted", g.onDisk.data).Msg("space of the store changed")
+	event.Stringer("space", now).Str("refused", now.refused()).Int64("live", live).Int64("quota", g.quota).Int64("free", free).
+		Int64("usable", room).Int64("wanted", g.onDisk.data).
+		Msg("space of the store changed: it grows as messages are consumed or expire and topics are deleted, with etcdQuotaBytes, or with the disk")
 	return nil
 }
 
