@@ -73,12 +73,19 @@ func (i inspection) Resolve(ctx context.Context, id txn.ID, participant txn.Part
 	return i.group.Resolve(ctx, id, participant, operator)
 }
 
+// storeFull is for the embedded store and for a cluster.
+const storeFull = "the store is full, the transaction ends when there is space: free the disk or raise etcdQuotaBytes; " +
+	"an etcd cluster is to be compacted, defragmented and disarmed"
+
 func present(d *fsm.Description) admin.Transaction {
 	opened := time.UnixMilli(d.Opened).UTC()
 	t := admin.Transaction{
 		ID: d.ID.String(), State: d.Status.String(), Owner: d.Owner.Role, ClientName: d.ClientName,
 		OpenedAt: opened, DeadlineAt: opened.Add(time.Duration(d.TTLMillis) * time.Millisecond),
 		TimeoutMillis: d.TTLMillis, TimedOut: d.TimedOut,
+	}
+	if d.Held {
+		t.Reason = storeFull
 	}
 	if d.Ended != 0 {
 		ended := time.UnixMilli(d.Ended).UTC()

@@ -271,8 +271,12 @@ func inTime(at time.Time) string {
 
 func dash(s string) string { return cmp.Or(s, "-") }
 
-// waitingFor names the first participant that has not applied the decision, and how many more there are.
+// waitingFor says what keeps the transaction from ending, or names the first participant that has not applied the decision, and how
+// many more there are.
 func waitingFor(t *admin.Transaction) string {
+	if t.Reason != "" {
+		return t.Reason
+	}
 	first, more := "", 0
 	for i := range t.Participants {
 		p := &t.Participants[i]
@@ -305,6 +309,9 @@ func printTransaction(w io.Writer, t *admin.Transaction) error {
 	}
 	if t.TimedOut {
 		fmt.Fprintln(table, "decided by\tits deadline")
+	}
+	if t.Reason != "" {
+		fmt.Fprintf(table, "waiting for\t%s\n", t.Reason)
 	}
 	if err := table.Flush(); err != nil || len(t.Participants) == 0 {
 		return err
