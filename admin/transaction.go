@@ -18,6 +18,7 @@ type Transaction struct {
 	TimeoutMillis uint64        `json:"timeoutMillis"`
 	EndedAt       *time.Time    `json:"endedAt,omitempty"` // absent: live
 	TimedOut      bool          `json:"timedOut,omitempty"`
+	Reason        string        `json:"reason,omitempty"`       // why it cannot end now, if that is not a participant's failure
 	Participants  []Participant `json:"participants,omitempty"` // of live ones
 }
 

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,14 @@ type Status struct {
 	LogLiveBytes int64
 	Recovered    time.Time // when the load of this term ended
 	LoadTook     time.Duration
+}
+
+// Reason is why it does not serve; empty: it does.
+func (s *Status) Reason() string {
+	if s.Serving {
+		return ""
+	}
+	return cmp.Or(s.LoadError, "loading")
 }
 
 // New returns a coordinator that does nothing until Run.

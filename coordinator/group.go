@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -180,13 +181,14 @@ func (g *Group) bounded(done func(error)) answerFunc {
 	}
 }
 
-// Describe returns what is known of one transaction, live or ended. Errors: *txn.NotFoundError, txn.ErrCoordinatorNotFound.
+// Describe returns what is known of one transaction, live or ended. Errors: *txn.NotFoundError, txn.ErrCoordinatorNotFound if there is no
+// such coordinator, txn.ErrNotReady with the reason if it does not answer.
 func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error) {
 	c, err := g.find(id.Most)
 	if err != nil {
 		return fsm.Description{}, err
 	}
-	answer, err := c.ask(ctx, &fsm.Describe{Least: id.Least})
+	answer, err := c.look(ctx, &fsm.Describe{Least: id.Least})
 	if err != nil {
 		return fsm.Description{}, err
 	}
@@ -194,7 +196,7 @@ func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error
 }
 
 // List returns live transactions of all coordinators that this process leads or is to lead, by id, at most limit (0: all). A
-// coordinator that does not answer makes it fail: half a list would be read as a whole one.
+// coordinator that does not answer makes it fail: half a list would be read as a whole one. Errors: txn.ErrNotReady with the reason.
 func (g *Group) List(ctx context.Context, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
 	var all []fsm.Description
 	for _, c := range g.coordinators() {
@@ -223,11 +225,8 @@ func (g *Group) ListOf(ctx context.Context, tc uint64, filter func(*fsm.Descript
 }
 
 func (c *Coordinator) list(ctx context.Context, filter func(*fsm.Description) bool, limit int) ([]fsm.Description, error) {
-	answer, err := c.ask(ctx, &fsm.List{Filter: filter, Limit: limit})
-	if err != nil {
-		return nil, fmt.Errorf("list transactions of coordinator %d: %w", c.tc, err)
-	}
-	return answer.Descriptions, nil
+	answer, err := c.look(ctx, &fsm.List{Filter: filter, Limit: limit})
+	return answer.Descriptions, err
 }
 
 // Resolve declares a participant of a decided transaction done, by the word of who.
@@ -237,7 +236,34 @@ func (g *Group) Resolve(ctx context.Context, id txn.ID, participant txn.Particip
 		return err
 	}
 	_, err = c.ask(ctx, &fsm.Resolve{Least: id.Least, Participant: participant, Who: who})
-	return err
+	return c.explain(err)
+}
+
+// lookWait is how long an operator who only looks waits for a coordinator: less than clients do, for the reason is worth more.
+const lookWait = 5 * time.Second
+
+// look asks for an operator what changes nothing.
+func (c *Coordinator) look(ctx context.Context, cmd fsm.Command) (fsm.Effect, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWait)
+	defer cancel()
+	answer, err := c.ask(ctx, cmd)
+	return answer, c.explain(err)
+}
+
+// explain gives an operator the reason in place of what clients are told of a coordinator that does not answer.
+func (c *Coordinator) explain(err error) error {
+	if !errors.Is(err, txn.ErrCoordinatorNotFound) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	status := c.Status()
+	reason := status.Reason()
+	switch {
+	case !status.Expected:
+		reason = "another process is to lead it"
+	case status.Serving:
+		reason = "the store has not answered, or ended its term"
+	}
+	return fmt.Errorf("%w: coordinator %d does not answer: %s", txn.ErrNotReady, c.tc, reason)
 }
 
 // ask submits cmd and waits for its answer.

@@ -316,3 +316,57 @@ func TestClockBehind(t *testing.T) {
 }
 
 var _ coordinator.Participants = (*participants)(nil)
+
+// unreadableLog cannot be loaded, or loses its store once it is.
+type unreadableLog struct {
+	coordinator.Log
+	load, prove error
+}
+
+func (l unreadableLog) Load(ctx context.Context, visit func(txn.LogEntry) error) (uint64, error) {
+	if l.load != nil {
+		return 0, l.load
+	}
+	return l.Log.Load(ctx, visit)
+}
+
+func (l unreadableLog) Prove(context.Context) error { return l.prove }
+
+// An operator hears why a coordinator does not answer, one who only looks before clients stop waiting for it, and never that there is none.
+func TestInspectionHearsTheReason(t *testing.T) {
+	for name, test := range map[string]struct {
+		configure func(*rig)
+		want      string
+	}{
+		"loading": {func(r *rig) { loading(r) }, "loading"},
+		"cannot load": {func(r *rig) {
+			r.wrapLog = func(l coordinator.Log) coordinator.Log {
+				return unreadableLog{Log: l, load: errors.New("permission denied")}
+			}
+		}, "permission denied"},
+		"term ends": {func(r *rig) {
+			r.wrapLog = func(l coordinator.Log) coordinator.Log { return unreadableLog{Log: l, prove: txn.ErrFenced} }
+		}, "coordinator 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, test.configure, func(t *testing.T, r *rig) {
+				synctest.Wait()
+				id := txn.ID{Most: 0, Least: 1}
+				for what, ask := range map[string]func() error{
+					"list":     func() error { _, err := r.group.List(t.Context(), nil, 0); return err },
+					"describe": func() error { _, err := r.group.Describe(t.Context(), id); return err },
+					"resolve":  func() error { return r.group.Resolve(t.Context(), id, topics("a")[0], "root") },
+				} {
+					began := time.Now()
+					err := ask()
+					if !errors.Is(err, txn.ErrNotReady) || errors.Is(err, txn.ErrCoordinatorNotFound) || !strings.Contains(err.Error(), test.want) {
+						t.Errorf("%s: %v, want %q", what, err, test.want)
+					}
+					if waited := time.Since(began); what != "resolve" && waited >= r.opts.LoadWait {
+						t.Errorf("%s waited %s", what, waited)
+					}
+				}
+			})
+		})
+	}
+}

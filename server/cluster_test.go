@@ -180,6 +180,10 @@ func TestHealthWithoutStore(t *testing.T) {
 		code, health := healthy()
 		return code == http.StatusServiceUnavailable && strings.HasPrefix(health.Store, "away: ") && strings.Contains(health.Store, etcd.Endpoint)
 	})
+	if code, body := get(t, s.WebURL()+"/pulsar-tc/v1/transactions"); code != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "coordinator 0") || !strings.Contains(body, "away: ") || strings.Contains(body, "not found") {
+		t.Errorf("a list without the store: %d %s", code, body)
+	}
 	etcd.Start(t)
 	until(t, "well again", well)
 }

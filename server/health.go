@@ -30,17 +30,10 @@ func (s *Server) health() admin.Health {
 }
 
 func coordinatorHealth(s *coordinator.Status) admin.Coordinator {
-	c := admin.Coordinator{
-		ID: s.TC, Serving: s.Serving, Term: s.Term, Transactions: s.Live, Outcomes: s.Outcomes, LastIssued: s.LastIssued,
+	return admin.Coordinator{
+		ID: s.TC, Serving: s.Serving, Reason: s.Reason(), Term: s.Term, Transactions: s.Live, Outcomes: s.Outcomes, LastIssued: s.LastIssued,
 		LoadSeconds: s.LoadTook.Seconds(),
 	}
-	if !s.Serving {
-		c.Reason = s.LoadError
-		if c.Reason == "" {
-			c.Reason = "loading"
-		}
-	}
-	return c
 }
 
 func instances(c *cluster.Cluster) []admin.Instance {

@@ -22,7 +22,7 @@ type inspection struct {
 
 // ledHere returns nil if this process leads the coordinator or is to. Errors: *admin.ElsewhereError, txn.ErrNotReady.
 func (i inspection) ledHere(ctx context.Context, tc uint64) error {
-	err := i.server.ledHere(ctx, tc)
+	err := i.explain(i.server.ledHere(ctx, tc))
 	var led *pulsaradmin.LedElsewhereError
 	if !errors.As(err, &led) {
 		return err
@@ -46,7 +46,7 @@ func (i inspection) List(ctx context.Context, filter admin.Filter) ([]admin.Tran
 			(filter.ClientName == "" || d.ClientName == filter.ClientName)
 	}, filter.Limit)
 	if err != nil {
-		return nil, err
+		return nil, i.explain(err)
 	}
 	all := make([]admin.Transaction, len(found))
 	for n := range found {
@@ -61,7 +61,7 @@ func (i inspection) Describe(ctx context.Context, id txn.ID) (admin.Transaction,
 	}
 	found, err := i.group.Describe(ctx, id)
 	if err != nil {
-		return admin.Transaction{}, err
+		return admin.Transaction{}, i.explain(err)
 	}
 	return present(&found), nil
 }
@@ -70,8 +70,20 @@ func (i inspection) Resolve(ctx context.Context, id txn.ID, participant txn.Part
 	if err := i.ledHere(ctx, id.Most); err != nil {
 		return err
 	}
-	return i.group.Resolve(ctx, id, participant, operator)
+	return i.explain(i.group.Resolve(ctx, id, participant, operator))
 }
+
+// explain adds to an error why the store is away, if it is.
+func (i inspection) explain(err error) error {
+	if away := i.server.store.Away(); errors.Is(err, txn.ErrNotReady) && away != "" {
+		return fmt.Errorf("%w; the store is away: %s", err, away)
+	}
+	return err
+}
+
+// storeFull is for the embedded store and for a cluster.
+const storeFull = "the store is full, the transaction ends when there is space: free the disk or raise etcdQuotaBytes; " +
+	"an etcd cluster is to be compacted, defragmented and disarmed"
 
 func present(d *fsm.Description) admin.Transaction {
 	opened := time.UnixMilli(d.Opened).UTC()
@@ -79,6 +91,9 @@ func present(d *fsm.Description) admin.Transaction {
 		ID: d.ID.String(), State: d.Status.String(), Owner: d.Owner.Role, ClientName: d.ClientName,
 		OpenedAt: opened, DeadlineAt: opened.Add(time.Duration(d.TTLMillis) * time.Millisecond),
 		TimeoutMillis: d.TTLMillis, TimedOut: d.TimedOut,
+	}
+	if d.Held {
+		t.Reason = storeFull
 	}
 	if d.Ended != 0 {
 		ended := time.UnixMilli(d.Ended).UTC()

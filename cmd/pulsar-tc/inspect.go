@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os/user"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -140,20 +141,38 @@ func operator() string {
 	return u.Username
 }
 
+const (
+	// askedAtOnce is how many instances are asked for their lists at the same time.
+	askedAtOnce = 16
+	// listTimeout bounds the wait for the list of one instance, which gives up on a coordinator after 5 s.
+	listTimeout = 10 * time.Second
+)
+
 // listAll asks every instance that shares the store for the transactions of the coordinators it leads, and returns at most limit.
-// An error tells what is missing from the list.
+// They are asked at the same time, some of many. An error tells what is missing from the list.
 func (f *adminFlags) listAll(ctx context.Context, query url.Values, limit int) ([]admin.Transaction, error) {
 	found := []admin.Transaction{}
 	addresses, missing := f.instances(ctx)
-	for _, address := range addresses {
-		instance := *f
-		instance.url = address
-		var led []admin.Transaction
-		if err := instance.call(ctx, http.MethodGet, "?"+query.Encode(), nil, &led); err != nil {
-			missing = errors.Join(missing, fmt.Errorf("the list lacks what %s leads: %w", address, err))
-			continue
-		}
-		found = append(found, led...)
+	led, failed := make([][]admin.Transaction, len(addresses)), make([]error, len(addresses))
+	var asked sync.WaitGroup
+	tokens := make(chan struct{}, askedAtOnce)
+	for n, address := range addresses {
+		tokens <- struct{}{}
+		asked.Go(func() {
+			defer func() { <-tokens }()
+			ctx, cancel := context.WithTimeout(ctx, listTimeout)
+			defer cancel()
+			instance := *f
+			instance.url = address
+			if err := instance.call(ctx, http.MethodGet, "?"+query.Encode(), nil, &led[n]); err != nil {
+				failed[n] = fmt.Errorf("the list lacks what %s leads: %w", address, err)
+			}
+		})
+	}
+	asked.Wait()
+	for n := range addresses {
+		found = append(found, led[n]...)
+		missing = errors.Join(missing, failed[n])
 	}
 	return found[:min(limit, len(found))], missing
 }
@@ -271,8 +290,12 @@ func inTime(at time.Time) string {
 
 func dash(s string) string { return cmp.Or(s, "-") }
 
-// waitingFor names the first participant that has not applied the decision, and how many more there are.
+// waitingFor says what keeps the transaction from ending, or names the first participant that has not applied the decision, and how
+// many more there are.
 func waitingFor(t *admin.Transaction) string {
+	if t.Reason != "" {
+		return t.Reason
+	}
 	first, more := "", 0
 	for i := range t.Participants {
 		p := &t.Participants[i]
@@ -305,6 +328,9 @@ func printTransaction(w io.Writer, t *admin.Transaction) error {
 	}
 	if t.TimedOut {
 		fmt.Fprintln(table, "decided by\tits deadline")
+	}
+	if t.Reason != "" {
+		fmt.Fprintf(table, "waiting for\t%s\n", t.Reason)
 	}
 	if err := table.Flush(); err != nil || len(t.Participants) == 0 {
 		return err

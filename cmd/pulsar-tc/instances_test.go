@@ -3,17 +3,20 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
@@ -82,6 +85,51 @@ func TestListTellsWhatIsMissing(t *testing.T) {
 	for _, missing := range []string{"lacks what " + gone.URL + " leads", "lacks what c leads"} {
 		if !strings.Contains(err.Error(), missing) {
 			t.Errorf("%v, want %q", err, missing)
+		}
+	}
+}
+
+// All instances are asked at the same time: each of these answers when every one has been asked.
+func TestListAsksAllAtOnce(t *testing.T) {
+	const count = 3
+	var asked sync.WaitGroup
+	asked.Add(count)
+	all := make(chan struct{})
+	go func() {
+		asked.Wait()
+		close(all)
+	}()
+	var instances []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"instances": [%s]}`, strings.Join(instances, ","))
+	})
+	mux.HandleFunc("/pulsar-tc/v1/transactions", func(w http.ResponseWriter, r *http.Request) {
+		asked.Done()
+		select {
+		case <-all:
+			_, _ = fmt.Fprintf(w, `[{"id": %q}]`, r.Host)
+		case <-r.Context().Done():
+		}
+	})
+	var want []string
+	for i := range count {
+		instance := httptest.NewServer(mux)
+		defer instance.Close()
+		instances = append(instances, fmt.Sprintf(`{"self": %t, "webUrl": %q}`, i == 0, instance.URL))
+		want = append(want, instance.URL)
+	}
+	out, code, err := run("transactions", "list", "--admin-url", want[0], "--json")
+	if code != 0 {
+		t.Fatalf("code %d, %v\n%s", code, err, out)
+	}
+	var found []admin.Transaction
+	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != count {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i := range found {
+		if "http://"+found[i].ID != want[i] {
+			t.Errorf("place %d of the list is that of %s, want %s", i, found[i].ID, want[i])
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -224,6 +226,28 @@ func TestListRefusesALimitThatIsNone(t *testing.T) {
 	for _, limit := range []string{"-1", "0", "10001"} {
 		if out, code, err := run("transactions", "list", "--admin-url", s.WebURL(), "--limit", limit); err == nil || code != 1 || !strings.Contains(err.Error(), "limit") {
 			t.Errorf("%s: %q, %d, %v", limit, out, code, err)
+		}
+	}
+}
+
+// Why no decision can be stored is told where nothing else says what a transaction waits for.
+func TestListAndDescribeTellWhyATransactionIsHeld(t *testing.T) {
+	const held = `{"id": "(0,1)", "state": "OPEN", "reason": "the store is full", "participants": [{"topic": "t", "state": "registered"}]}`
+	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/health":
+			_, _ = w.Write([]byte(`{}`))
+		case "/pulsar-tc/v1/transactions":
+			_, _ = w.Write([]byte("[" + held + "]"))
+		default:
+			_, _ = w.Write([]byte(held))
+		}
+	}))
+	defer asked.Close()
+	for _, command := range [][]string{{"list"}, {"describe", "(0,1)"}} {
+		out, code, err := run(append(append([]string{"transactions"}, command...), "--admin-url", asked.URL)...)
+		if code != 0 || !strings.Contains(out, "the store is full") {
+			t.Errorf("%v: code %d, %v\n%s", command, code, err, out)
 		}
 	}
 }

@@ -24,6 +24,7 @@ func (m *Machine) endTxn(now int64, c *EndTxn) {
 	action, isDecided := t.status.Decided()
 	switch {
 	case !isDecided && m.space == SpaceRefuseEnd:
+		t.refused = true
 		m.refuse(c.To, id, fmt.Errorf("%w: the store is full, the transaction stays open until there is space", txn.ErrNotReady))
 	case !isDecided:
 		t.waiters = append(t.waiters, waiter{c.To, c.Named})

@@ -11,7 +11,7 @@ func (m *Machine) describe(now int64, c *Describe) {
 	id := m.id(c.Least)
 	if t := m.live[c.Least]; t != nil {
 		m.ready.NeedsProof = true
-		m.effect(Effect{Kind: Reply, To: c.To, ID: id, Descriptions: []Description{t.describe(m.opts.TC)}})
+		m.effect(Effect{Kind: Reply, To: c.To, ID: id, Descriptions: []Description{m.description(now, t)}})
 		return
 	}
 	o, key, kept := m.outcome(c.Least, now)
@@ -25,12 +25,20 @@ func (m *Machine) describe(now int64, c *Describe) {
 	}}})
 }
 
+// description is what an operator sees of a live transaction.
+func (m *Machine) description(now int64, t *transaction) Description {
+	d := t.describe(m.opts.TC)
+	overdue := !decided(t) && t.deadline() <= now
+	d.Held = m.space == SpaceRefuseEnd && (overdue || t.refused || t.parked)
+	return d
+}
+
 // list tells an operator which transactions are live, in order of id.
-func (m *Machine) list(c *List) {
+func (m *Machine) list(now int64, c *List) {
 	m.ready.NeedsProof = true
 	found := []Description{}
 	for t := m.first; t != nil && (c.Limit == 0 || len(found) < c.Limit); t = t.next {
-		d := t.describe(m.opts.TC)
+		d := m.description(now, t)
 		if c.Filter == nil || c.Filter(&d) {
 			found = append(found, d)
 		}

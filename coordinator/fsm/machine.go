@@ -111,7 +111,7 @@ func (m *Machine) Step(now int64, cmd Command) {
 	case *Describe:
 		m.describe(now, c)
 	case *List:
-		m.list(c)
+		m.list(now, c)
 	case *ListNames:
 		m.listNames(now, c)
 	case *ShowName:

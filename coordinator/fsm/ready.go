@@ -121,6 +121,7 @@ type Description struct {
 	TTLMillis    uint64
 	Ended        int64 // ms since the epoch; 0: live
 	TimedOut     bool
+	Held         bool               // it ends when there is space: the store is full, and its end is due or was asked for
 	Participants []ParticipantState // live ones only
 }
 

@@ -200,6 +200,9 @@ func describe(d *fsm.Description) string {
 	if d.TimedOut {
 		b.WriteString(" timed-out")
 	}
+	if d.Held {
+		b.WriteString(" held")
+	}
 	for _, p := range d.Participants {
 		fmt.Fprintf(&b, " [%s", short(p.Participant))
 		if p.Done {

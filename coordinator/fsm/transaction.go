@@ -22,6 +22,7 @@ type transaction struct {
 	waiters      []waiter
 	status       txn.Status
 	timedOut     bool
+	refused      bool // an END of it was, in this term, because the store was full
 	parked       bool // all participants are done, but the store takes no outcome
 }
 

@@ -165,8 +165,8 @@ func (w *world) restart(t *rapid.T) {
 	w.settle(t, ready, other, durable)
 }
 
-// state describes what a load must find again: every live transaction but for what participants have answered in this term, and
-// every outcome. Behind a clock that jumped back outcomes that count had cut may be protected by their age again.
+// state describes what a load must find again: every live transaction but for what participants have answered and what was
+// refused in this term, and every outcome. Behind a clock that jumped back outcomes that count had cut may be protected by their age again.
 func (w *world) state() string {
 	m := w.m
 	m.Step(w.now, &fsm.List{To: 0})
@@ -176,6 +176,7 @@ func (w *world) state() string {
 			p := &d.Participants[i]
 			p.Done, p.Attempts, p.Failure = p.Resolved, 0, ""
 		}
+		d.Held = false
 		b.WriteString(describe(&d) + "\n")
 	}
 	if w.now < w.latest {
