@@ -196,6 +196,32 @@ func TestHealthWithoutLayout(t *testing.T) {
 	until(t, "well again", well(t, s))
 }
 
+// A leader key that somebody has overwritten is soon one again that names the leader, and clients are served.
+func TestOverwrittenLeaderKey(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	s := start(t, load(t, shared(etcd, 1)...))
+	until(t, "well", well(t, s))
+	leads := func() bool {
+		id, _, err := s.leader.Holder(t.Context(), 0)
+		return err == nil && id == s.cluster.Self().ID && well(t, s)()
+	}
+	until(t, "leads", leads)
+	if _, err := s.store.Client().Put(t.Context(), s.options.space().Leader(0), "garbage"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "leads again", leads)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Begin(ctx, 0, 60_000, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 func healthOf(t *testing.T, s *Server) (code int, health admin.Health) {
 	t.Helper()
 	code, body := get(t, s.WebURL()+"/health")
