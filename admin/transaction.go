@@ -65,7 +65,7 @@ type Coordinator struct {
 type Health struct {
 	Healthy      bool          `json:"healthy"`
 	Transactions bool          `json:"transactionsEnabled"`
-	Store        string        `json:"store"`        // normal, what it refuses for lack of space, or why it is away
+	Store        string        `json:"store"`        // normal, what it refuses for lack of space, why it is away, or what its layout lacks
 	Coordinators []Coordinator `json:"coordinators"` // those that this process leads or is to lead
 	Instances    []Instance    `json:"instances"`    // that share the store, this one among them
 }

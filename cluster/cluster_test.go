@@ -208,19 +208,33 @@ type compactedClient struct {
 	*clientv3.Client
 	left    atomic.Int32 // watches that are still to be too late
 	watches atomic.Int32
+	inTime  chan struct{} // closed with the first watch that is not
 }
 
 func (c *compactedClient) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	c.watches.Add(1)
-	if c.left.Add(-1) >= 0 {
+	switch left := c.left.Add(-1); {
+	case left >= 0:
 		opts = append(opts, clientv3.WithRev(1))
+	case left == -1:
+		close(c.inTime)
 	}
 	return c.Client.Watch(ctx, key, opts...)
 }
 
+// lineCounter counts what a log says of watches.
+type lineCounter struct{ atomic.Int32 }
+
+func (c *lineCounter) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "not followed") {
+		c.Add(1)
+	}
+	return len(line), nil
+}
+
 // FC-49: a watch whose revision is compacted reads again, sees what it missed, and neither loops tightly nor gives up.
 func TestCompactedWatch(t *testing.T) {
-	client := &compactedClient{Client: etcdtest.Open(t, nil).Client()}
+	client := &compactedClient{Client: etcdtest.Open(t, nil).Client(), inTime: make(chan struct{})}
 	now, err := client.Put(t.Context(), "k", "")
 	if err != nil {
 		t.Fatal(err)
@@ -231,13 +245,18 @@ func TestCompactedWatch(t *testing.T) {
 	const late = 4
 	client.left.Store(late)
 	began := time.Now()
-	a := join(t, client, nil)
+	var said lineCounter
+	a := join(t, client, func(o *cluster.Options) { o.Log = zerolog.New(&said) })
 	b := join(t, client.Client, nil)
 	await(t, a, "a sees b", sees(a, 2))
 	if err := b.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	await(t, a, "a sees that b went", sees(a, 1))
+	closed(t, "a watch that is not too late", client.inTime)
+	if lines := said.Load(); lines != 1 {
+		t.Errorf("%d lines in the log about %d watches that failed in a row", lines, late)
+	}
 	// 50 ms, then twice as long each time: by doubling, n watches took (2^n - 1) times as long.
 	took, most := time.Since(began), late+4
 	for pause := 50 * time.Millisecond; pause < took; pause *= 2 {

@@ -97,7 +97,9 @@ func (c *Cluster) keepSession(run context.Context) {
 			if run.Err() != nil {
 				return
 			}
-			c.options.Log.Warn().Err(err).Msg("no new session, trying again")
+			if pause == firstRetry {
+				c.options.Log.Warn().Err(err).Msg("no new session, trying again until there is one")
+			}
 			wait(run, pause)
 			pause = min(2*pause, lastRetry)
 		}

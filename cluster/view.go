@@ -140,7 +140,9 @@ func (c *Cluster) follow(run context.Context, revision int64) {
 			if run.Err() != nil {
 				return
 			}
-			c.options.Log.Warn().Err(err).Msg("instances not followed, reading them again")
+			if pause == firstRetry {
+				c.options.Log.Warn().Err(err).Msg("instances not followed, reading them again until they are")
+			}
 			wait(run, pause)
 			pause = min(2*pause, lastRetry)
 			revision, err = c.read(run)

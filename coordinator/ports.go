@@ -22,7 +22,8 @@ type Leader interface {
 type Term interface {
 	// Number grows from term to term of one coordinator. It is the create revision of the leader key.
 	Number() int64
-	// Lost is closed when the lease is known to be gone. It is a hint that comes late; only the fence of an append proves.
+	// Lost is closed when the lease or the leader key is known to be gone, or the key to be overwritten. It is a hint that comes
+	// late; only the fence of an append proves.
 	Lost() <-chan struct{}
 	// Elsewhere is closed when another process is to lead, and the term is to be handed over. It goes on until then.
 	Elsewhere() <-chan struct{}

@@ -129,7 +129,7 @@ func (s *session) await(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.term.Lost():
-			return fmt.Errorf("%w: the lease is gone", txn.ErrFenced)
+			return fmt.Errorf("%w: the lease or the leader key is not this term's any more", txn.ErrFenced)
 		case <-s.term.Elsewhere():
 			return errMoved
 		case <-s.c.mail.wake:

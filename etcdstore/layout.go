@@ -75,8 +75,12 @@ func (e *NotMoreError) Error() string {
 	return fmt.Sprintf("there are %d coordinators, want more than that instead of %d", e.Stored, e.Wanted)
 }
 
-// CountCoordinators reads the number of coordinators linearizably.
+// CountCoordinators reads the number of coordinators linearizably. Errors: *txn.CorruptError if that or the version of the layout is
+// not there any more.
 func CountCoordinators(ctx context.Context, kv clientv3.KV, space keyspace.Space) (uint64, error) {
+	if _, err := readNumber(ctx, kv, space.Schema()); err != nil {
+		return 0, err
+	}
 	return readNumber(ctx, kv, space.Coordinators())
 }
 

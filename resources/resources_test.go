@@ -1,17 +1,20 @@
 package resources
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
@@ -298,6 +301,45 @@ func TestWatchGap(t *testing.T) {
 	}
 	cancel()
 	task.Wait()
+}
+
+// cutOff answers as an etcd member without a leader does, and counts the requests.
+type cutOff struct {
+	clientv3.KV
+	clientv3.Watcher
+	requests atomic.Int64
+}
+
+func (c *cutOff) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	c.requests.Add(1)
+	return nil, rpctypes.ErrNoLeader
+}
+
+func (c *cutOff) Watch(context.Context, string, ...clientv3.OpOption) clientv3.WatchChan {
+	c.requests.Add(1)
+	answers := make(chan clientv3.WatchResponse, 1)
+	answers <- clientv3.WatchResponse{Canceled: true, CancelReason: rpctypes.ErrNoLeader.Error()}
+	close(answers)
+	return answers
+}
+
+// Without a leader in etcd a table says once that it does not hear of changes and once that it cannot read, and asks ever less often.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		etcd := &cutOff{}
+		ctx, cancel := context.WithCancel(t.Context())
+		var task sync.WaitGroup
+		task.Go(func() {
+			newTable(etcdtest.Space.TenantPrefix(), parseTenant).follow(ctx, etcd, etcd, 1, time.Minute, zerolog.New(&said))
+		})
+		time.Sleep(time.Minute)
+		cancel()
+		task.Wait()
+		if lines := bytes.Count(said.Bytes(), []byte("\n")); lines != 2 || etcd.requests.Load() > 30 {
+			t.Errorf("%d requests in a minute, and said:\n%s", etcd.requests.Load(), &said)
+		}
+	})
 }
 
 func TestNumber(t *testing.T) {

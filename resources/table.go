@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/outage"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
@@ -119,18 +120,20 @@ func (t *table[V]) load(ctx context.Context, kv clientv3.KV, unreadable func(*tx
 
 // follow keeps the table true until ctx ends. revision is that of the load before, timeout bounds one that comes after a gap.
 func (t *table[V]) follow(ctx context.Context, kv clientv3.KV, watcher clientv3.Watcher, revision int64, timeout time.Duration, log zerolog.Logger) {
-	for ; ctx.Err() == nil; pause(ctx) {
-		err := t.watch(ctx, watcher, revision, log)
-		if ctx.Err() != nil {
-			return
+	var gap, unread outage.Outage
+	for ; ctx.Err() == nil; gap.Pause(ctx) {
+		err := t.watch(ctx, watcher, revision, gap.Over, log)
+		if begins := gap.Failed(); begins && ctx.Err() == nil {
+			log.Warn().Err(err).Str("prefix", t.prefix).Msg("the watch has a gap, reading everything again")
 		}
-		log.Warn().Err(err).Str("prefix", t.prefix).Msg("the watch has a gap, reading everything again")
-		for {
-			if revision, err = t.reload(ctx, kv, timeout, log); err == nil || ctx.Err() != nil {
+		for ; ctx.Err() == nil; unread.Pause(ctx) {
+			if revision, err = t.reload(ctx, kv, timeout, log); err == nil {
+				unread.Over()
 				break
 			}
-			log.Error().Err(err).Str("prefix", t.prefix).Msg("could not read again, what is known stays in force")
-			pause(ctx)
+			if begins := unread.Failed(); begins && ctx.Err() == nil {
+				log.Error().Err(err).Str("prefix", t.prefix).Msg("could not read again, what is known stays in force")
+			}
 		}
 	}
 }
@@ -145,24 +148,18 @@ func (t *table[V]) reload(ctx context.Context, kv clientv3.KV, timeout time.Dura
 	})
 }
 
-// reloadPause is the time between attempts at reading everything again, and at watching.
-const reloadPause = time.Second
-
-func pause(ctx context.Context) {
-	select {
-	case <-time.After(reloadPause):
-	case <-ctx.Done():
-	}
-}
-
 var errWatchEnded = errors.New("the watch ended")
 
-func (t *table[V]) watch(ctx context.Context, watcher clientv3.Watcher, revision int64, log zerolog.Logger) error {
+// watch takes over changes until the watch fails, and calls stands when it stands.
+func (t *table[V]) watch(ctx context.Context, watcher clientv3.Watcher, revision int64, stands func(), log zerolog.Logger) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	for answer := range watcher.Watch(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1)) {
+	for answer := range watcher.Watch(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithCreatedNotify()) {
 		if err := answer.Err(); err != nil {
 			return err
+		}
+		if answer.Created {
+			stands()
 		}
 		for _, event := range answer.Events {
 			t.apply(event, log)

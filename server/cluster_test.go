@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/pulsar-tc/pulsar-tc/admin"
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
 	"github.com/pulsar-tc/pulsar-tc/internal/wireclient"
+	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -165,27 +169,85 @@ func dialPlain(ctx context.Context, t *testing.T, s *Server) *wireclient.Conn {
 func TestHealthWithoutStore(t *testing.T) {
 	etcd := etcdtest.Serve(t, "http", nil)
 	s := start(t, load(t, append(shared(etcd, 1), "coordinatorLeaseSeconds=60")...)) // so that the term does not end first
-	healthy := func() (int, admin.Health) {
-		code, body := get(t, s.WebURL()+"/health")
-		var health admin.Health
-		if err := json.Unmarshal([]byte(body), &health); err != nil {
-			t.Fatal(err)
-		}
-		return code, health
-	}
-	well := func() bool { code, health := healthy(); return code == http.StatusOK && health.Store == "normal" }
-	until(t, "well", well)
+	until(t, "well", well(t, s))
 	etcd.Stop()
-	until(t, "away", func() bool {
-		code, health := healthy()
-		return code == http.StatusServiceUnavailable && strings.HasPrefix(health.Store, "away: ") && strings.Contains(health.Store, etcd.Endpoint)
-	})
+	until(t, "away", unwell(t, s, "away: ", etcd.Endpoint))
 	if code, body := get(t, s.WebURL()+"/pulsar-tc/v1/transactions"); code != http.StatusServiceUnavailable ||
 		!strings.Contains(body, "coordinator 0") || !strings.Contains(body, "away: ") || strings.Contains(body, "not found") {
 		t.Errorf("a list without the store: %d %s", code, body)
 	}
 	etcd.Start(t)
-	until(t, "well again", well)
+	until(t, "well again", well(t, s))
+}
+
+// Where somebody has deleted the layout of the store no instance is well, and each says what is missing.
+func TestHealthWithoutLayout(t *testing.T) {
+	s := start(t, load(t))
+	until(t, "well", well(t, s))
+	store, space := s.store.Client(), s.options.space()
+	if _, err := store.Delete(t.Context(), space.Root()+"meta/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the version is missing", unwell(t, s, "without its layout: ", space.Schema()+": absent"))
+	put := func(key string, value int) {
+		if _, err := store.Put(t.Context(), key, strconv.Itoa(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(space.Schema(), keyspace.SchemaVersion)
+	until(t, "the number of coordinators is missing", unwell(t, s, "without its layout: ", space.Coordinators()+": absent"))
+	put(space.Coordinators(), 1)
+	until(t, "well again", well(t, s))
+}
+
+// A leader key that somebody has overwritten is soon one again that names the leader, and clients are served.
+func TestOverwrittenLeaderKey(t *testing.T) {
+	etcd := etcdtest.Serve(t, "http", nil)
+	s := start(t, load(t, shared(etcd, 1)...))
+	until(t, "well", well(t, s))
+	leads := func() bool {
+		id, _, err := s.leader.Holder(t.Context(), 0)
+		return err == nil && id == s.cluster.Self().ID && well(t, s)()
+	}
+	until(t, "leads", leads)
+	if _, err := s.store.Client().Put(t.Context(), s.options.space().Leader(0), "garbage"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "leads again", leads)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, err := wireclient.DialTC(ctx, s.ServiceURL(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Begin(ctx, 0, 60_000, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func healthOf(t *testing.T, s *Server) (code int, health admin.Health) {
+	t.Helper()
+	code, body := get(t, s.WebURL()+"/health")
+	if err := json.Unmarshal([]byte(body), &health); err != nil {
+		t.Fatal(err)
+	}
+	return code, health
+}
+
+func well(t *testing.T, s *Server) func() bool {
+	return func() bool {
+		code, health := healthOf(t, s)
+		return code == http.StatusOK && health.Store == "normal"
+	}
+}
+
+// unwell waits for a page that says why: begins so, and names what is meant.
+func unwell(t *testing.T, s *Server, begins, names string) func() bool {
+	return func() bool {
+		code, health := healthOf(t, s)
+		return code == http.StatusServiceUnavailable && strings.HasPrefix(health.Store, begins) && strings.Contains(health.Store, names)
+	}
 }
 
 // The number of coordinators grows while everybody goes on, and every instance follows.

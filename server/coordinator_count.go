@@ -10,15 +10,12 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
+	"github.com/pulsar-tc/pulsar-tc/outage"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
-const (
-	// countInterval is how often the number of coordinators is read although no watch says that it has changed.
-	countInterval = 30 * time.Second
-	// countPause is the time between two attempts while reading or watching fails.
-	countPause = time.Second
-)
+// countInterval is how often the number of coordinators is read although no watch says that it has changed.
+const countInterval = 30 * time.Second
 
 // coordinatorCount is the number of coordinators, or 0 where transactions are off.
 func (s *Server) coordinatorCount() uint64 { return s.count.Load() }
@@ -46,17 +43,21 @@ func (s *Server) growTo(count uint64) {
 
 // followCount keeps the number of coordinators that this process knows true until run is done.
 func (s *Server) followCount(run context.Context) {
+	var out outage.Outage
 	for run.Err() == nil {
-		err := s.readCount(run)
-		if err != nil && run.Err() == nil {
-			s.options.Log.Warn().Err(err).Msg("the number of coordinators is not followed, trying again")
-			pause(run, countPause)
+		err := s.readCount(run, out.Over)
+		if err == nil {
+			continue
 		}
+		if begins := out.Failed(); begins && run.Err() == nil {
+			s.options.Log.Warn().Err(err).Msg("the number of coordinators is not followed, trying again until it is")
+		}
+		out.Pause(run)
 	}
 }
 
-// readCount reads the number and returns when it may have changed.
-func (s *Server) readCount(run context.Context) error {
+// readCount reads the number, calls read when that has succeeded, and returns when it may have changed.
+func (s *Server) readCount(run context.Context, read func()) error {
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(run), countInterval)
 	defer cancel()
 	key := s.options.space().Coordinators()
@@ -65,24 +66,20 @@ func (s *Server) readCount(run context.Context) error {
 		return fmt.Errorf("watch the number of coordinators: %w", created.Err())
 	}
 	count, err := etcdstore.CountCoordinators(ctx, s.kv, s.options.space())
+	var missing *txn.CorruptError
+	if err == nil || errors.As(err, &missing) {
+		s.missing.Store(missing)
+	}
 	if err != nil {
 		return err
 	}
+	read()
 	s.growTo(count)
 	changed := <-changes
 	if err := changed.Err(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the number of coordinators: %w", err)
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // Grow makes the store have more coordinators. It returns when this process knows them; others follow.

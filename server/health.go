@@ -9,7 +9,7 @@ import (
 )
 
 // health tells whether every coordinator that is to be led here serves, what the store refuses, and who else is there. Without the
-// store nothing is well, also where no coordinator notices.
+// store or its layout nothing is well, also where no coordinator notices.
 func (s *Server) health() admin.Health {
 	h := admin.Health{
 		Healthy: true, Transactions: s.group.Count() > 0, Store: s.store.Space().String(),
@@ -17,6 +17,9 @@ func (s *Server) health() admin.Health {
 	}
 	if away := s.store.Away(); away != "" {
 		h.Healthy, h.Store = false, "away: "+away
+	}
+	if missing := s.missing.Load(); missing != nil {
+		h.Healthy, h.Store = false, "without its layout: "+missing.Error()
 	}
 	for _, status := range s.group.Statuses() {
 		if !status.Expected {

@@ -35,6 +35,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/terminatedtopic"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/topicfeed"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 	"github.com/pulsar-tc/pulsar-tc/txnlog/etcdlog"
 )
 
@@ -53,7 +54,9 @@ type Server struct {
 	newCoordinator func(tc uint64) *coordinator.Coordinator
 	count          atomic.Uint64 // of coordinators
 	growing        sync.Mutex    // held by who changes count
-	resources      *resources.Resources
+	// missing is what the layout of the store lacks, by the last look; nil: nothing.
+	missing   atomic.Pointer[txn.CorruptError]
+	resources *resources.Resources
 	// brokerPolicies hold where neither a topic nor its namespace says otherwise.
 	brokerPolicies topic.Policies
 	topics         *topic.Topics

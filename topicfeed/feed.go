@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
+	"github.com/pulsar-tc/pulsar-tc/outage"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 )
 
@@ -63,28 +63,20 @@ func (f *Feed) Follow(namespace string, changed func(topicname.Name)) (stop func
 	}
 }
 
-// restartPause is the time between two attempts to watch.
-const restartPause = 100 * time.Millisecond
-
 func (f *Feed) run(ctx context.Context, prefix string) {
-	for {
-		err := f.watch(ctx, prefix)
-		if ctx.Err() != nil {
-			return
-		}
-		f.log.Warn().Err(err).Str("prefix", prefix).Msg("the watch of topic names has a gap, those who follow look again")
-		select {
-		case <-time.After(restartPause):
-		case <-ctx.Done():
-			return
+	var out outage.Outage
+	for ; ctx.Err() == nil; out.Pause(ctx) {
+		err := f.watch(ctx, prefix, out.Over)
+		if begins := out.Failed(); begins && ctx.Err() == nil {
+			f.log.Warn().Err(err).Str("prefix", prefix).Msg("the watch of topic names has a gap, those who follow look again")
 		}
 	}
 }
 
 var errWatchEnded = errors.New("the watch ended")
 
-// watch tells of changes until the watch fails. What happened before it stood, nobody has seen.
-func (f *Feed) watch(ctx context.Context, prefix string) error {
+// watch tells of changes until the watch fails, and calls stands when it stands. What happened before, nobody has seen.
+func (f *Feed) watch(ctx context.Context, prefix string, stands func()) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for answer := range f.watcher.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
@@ -92,6 +84,7 @@ func (f *Feed) watch(ctx context.Context, prefix string) error {
 			return err
 		}
 		if answer.Created {
+			stands()
 			f.tellAll()
 		}
 		for _, event := range answer.Events {

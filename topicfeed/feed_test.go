@@ -3,10 +3,13 @@ package topicfeed
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
@@ -142,4 +145,51 @@ func TestFC49Gap(t *testing.T) {
 	h.await(t, "")
 	put(t, client, etcdtest.Space.TopicName("persistent", "a", "b", "then"))
 	h.await(t, "then")
+}
+
+// refusingWatcher ends each watch at once unless it has a leader.
+type refusingWatcher struct {
+	clientv3.Watcher
+	watches atomic.Int64
+	leader  atomic.Bool
+}
+
+func (w *refusingWatcher) Watch(ctx context.Context, _ string, _ ...clientv3.OpOption) clientv3.WatchChan {
+	w.watches.Add(1)
+	answers := make(chan clientv3.WatchResponse, 2)
+	if w.leader.Load() {
+		answers <- clientv3.WatchResponse{Created: true}
+	}
+	answers <- clientv3.WatchResponse{Canceled: true, CancelReason: rpctypes.ErrNoLeader.Error()}
+	close(answers)
+	return answers
+}
+
+// Without a leader in etcd the feed says so once, and asks ever less often; when a watch has stood, what comes is another outage.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines lineCounter
+		watcher := &refusingWatcher{}
+		f := New(watcher, etcdtest.Space, zerolog.New(&lines))
+		defer f.Close()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		const prefixes = 2
+		if watches := watcher.watches.Load(); lines.Load() != prefixes || watches > prefixes*30 {
+			t.Errorf("%d lines for %d prefixes and %d watches in a minute", lines.Load(), prefixes, watches)
+		}
+		watcher.leader.Store(true)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if lines.Load() <= prefixes {
+			t.Error("nothing said of another outage")
+		}
+	})
+}
+
+type lineCounter struct{ atomic.Int64 }
+
+func (c *lineCounter) Write(line []byte) (int, error) {
+	c.Add(1)
+	return len(line), nil
 }

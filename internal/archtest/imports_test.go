@@ -15,7 +15,7 @@ import (
 
 // rows are the packages from the bottom up. A package knows lower rows only, never one of its own row.
 var rows = [][]string{
-	{"txn", "topicname", "pulsarproto", "conf"},
+	{"txn", "topicname", "pulsarproto", "conf", "outage"},
 	{"keyspace", "cnx", "txnlog", "topic/ledger"},
 	{"preserver", "coordinator/cleaning", "compaction", "authentication", "authorization", "certificate", "schema"},
 	{"coordinator/fsm", "topic/txnbuffer", "topic/pendingack", "topic/dedup", "topic/cursor", "topic/stickykey"},

@@ -258,3 +258,46 @@ func TestSeatTakenMeanwhile(t *testing.T) {
 		t.Error("the term of the first was ended")
 	}
 }
+
+// A leader whose key somebody else has written gives its term up and wins another one, whose key names it again.
+func TestOverwrittenKey(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	leader := contender(t, store, etcdleader.Options{Instance: "leader"})
+	first := win(t, leader)
+	overwrite(t, store.Client(), first)
+	select {
+	case <-first.Lost():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the leader does not notice that its key is not its own")
+	}
+	if err := first.Resign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := win(t, leader)
+	if instance, number, err := leader.Holder(t.Context(), 1); instance != "leader" || number != second.Number() || err != nil {
+		t.Errorf("led by %q in term %d, %v; won term %d", instance, number, err, second.Number())
+	}
+	if second.Number() <= first.Number() || holds(t, store.Client(), first) {
+		t.Errorf("term %d after term %d, which holds: %v", second.Number(), first.Number(), holds(t, store.Client(), first))
+	}
+}
+
+// A leader key that hangs on no lease would stay when its writer is gone: whoever finds it deletes it.
+func TestKeyWithoutLease(t *testing.T) {
+	store := etcdtest.Open(t, nil)
+	dead := contender(t, store, etcdleader.Options{})
+	first := win(t, dead)
+	dead.Close()
+	overwrite(t, store.Client(), first)
+	if second := win(t, contender(t, store, etcdleader.Options{})); second.Number() <= first.Number() {
+		t.Errorf("term %d after term %d", second.Number(), first.Number())
+	}
+}
+
+func overwrite(t *testing.T, client *clientv3.Client, term *etcdleader.Term) {
+	t.Helper()
+	_, key := term.Fence()
+	if _, err := client.Put(t.Context(), key, "foreign"); err != nil {
+		t.Fatal(err)
+	}
+}

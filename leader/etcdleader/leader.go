@@ -209,11 +209,14 @@ func (l *Leader) try(ctx context.Context, tc uint64, vacancy *vacancy) (*Term, e
 	}
 	vacancy.ended()
 	holder := found.Kvs[0]
-	if !l.options.Exclusive && string(holder.Value) != l.identity {
+	if holder.Lease == 0 {
+		l.log.Warn().Uint64("tc", tc).Int64("term", holder.CreateRevision).Bytes("found", holder.Value).
+			Msg("a leader key that hangs on no lease, it is deleted")
+	} else if !l.options.Exclusive && string(holder.Value) != l.identity {
 		_, name, _ := strings.Cut(string(holder.Value), " ")
 		l.log.Debug().Uint64("tc", tc).Int64("term", holder.CreateRevision).Str("leader", name).Msg("led elsewhere")
 		l.ledElsewhere(tc, holder.CreateRevision)
-		deleted, err := l.waitDeleted(ctx, key, found.Header.Revision+1)
+		deleted, err := l.await(ctx, key, found.Header.Revision+1, clientv3.WithFilterPut())
 		if err != nil || !deleted {
 			return nil, err
 		}
@@ -251,12 +254,12 @@ func remove(ctx context.Context, client Client, key string, term int64) error {
 	return nil
 }
 
-// waitDeleted returns when the key was deleted, or when it is not known whether it was, so that it must be looked at again: after
-// watchLimit at the latest.
-func (l *Leader) waitDeleted(ctx context.Context, key string, from int64) (deleted bool, err error) {
+// await returns when the key has changed since from, or when it is not known whether it has, so that it must be looked at again:
+// after watchLimit at the latest.
+func (l *Leader) await(ctx context.Context, key string, from int64, filter ...clientv3.OpOption) (changed bool, err error) {
 	watched, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), watchLimit)
 	defer cancel()
-	for response := range l.client.Watch(watched, key, clientv3.WithRev(from), clientv3.WithFilterPut()) {
+	for response := range l.client.Watch(watched, key, append(filter, clientv3.WithRev(from))...) {
 		if err := response.Err(); err != nil {
 			return false, fmt.Errorf("watch leader key: %w", err)
 		}
@@ -307,8 +310,43 @@ func (l *Leader) begin(tc uint64, lease clientv3.LeaseID, number int64, place st
 	l.terms[tc] = term
 	l.mu.Unlock()
 	l.tasks.Go(func() { term.watchLease(renewed) })
+	l.tasks.Go(func() { l.watchKey(ctx, tc, term) })
 	if l.options.Placement != nil {
 		l.tasks.Go(func() { l.watchPlace(ctx, tc, term, place) })
 	}
 	return term, nil
+}
+
+// watchKey ends a term whose leader key is not as the term has created it: gone, or written by somebody else, who may have taken
+// it off its lease.
+func (l *Leader) watchKey(ctx context.Context, tc uint64, term *Term) {
+	pause := firstRetry
+	for from := term.number + 1; ; {
+		_, err := l.await(ctx, term.key, from)
+		found, unread := l.look(ctx, term.key)
+		if ctx.Err() != nil {
+			return
+		}
+		if unread == nil && (len(found.Kvs) == 0 || found.Kvs[0].ModRevision != term.number) {
+			var value []byte
+			if len(found.Kvs) > 0 {
+				value = found.Kvs[0].Value
+			}
+			l.log.Warn().Uint64("tc", tc).Int64("term", term.number).Bytes("found", value).
+				Msg("the leader key is gone or was overwritten, the term ends")
+			term.stop()
+			return
+		}
+		if unread == nil {
+			from = found.Header.Revision + 1
+		}
+		if err == nil && unread == nil {
+			pause = firstRetry
+			continue
+		}
+		if sleep(ctx, pause) != nil {
+			return
+		}
+		pause = min(2*pause, lastRetry)
+	}
 }

@@ -19,7 +19,8 @@ type Term struct {
 // Number is the create revision of the leader key.
 func (t *Term) Number() int64 { return t.number }
 
-// Lost is closed when the lease is known to be gone, or is not renewed any more.
+// Lost is closed when the lease is known to be gone or is not renewed any more, and when the leader key is known to be gone or
+// overwritten.
 func (t *Term) Lost() <-chan struct{} { return t.lost }
 
 // Elsewhere is closed when another process is to lead; see coordinator.Term.
@@ -31,13 +32,15 @@ func (t *Term) Fence() (clientv3.Cmp, string) {
 	return clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.number), t.key
 }
 
-// Resign deletes this term's leader key and nothing else. After an error the key goes with its lease.
+// Resign deletes this term's leader key, whatever it holds, and nothing else. After an error the key goes with its lease, or whoever
+// wants to lead deletes it because it has none.
 func (t *Term) Resign(ctx context.Context) error {
 	t.stop()
 	return remove(ctx, t.client, t.key, t.number)
 }
 
-// watchLease closes lost when the client stops to renew: the lease is gone or was not renewed for its whole time.
+// watchLease closes lost when the client stops to renew: the lease is gone or was not renewed for its whole time, or the term was
+// stopped.
 func (t *Term) watchLease(renewed <-chan *clientv3.LeaseKeepAliveResponse) {
 	defer close(t.lost)
 	defer t.stop()
