@@ -69,8 +69,7 @@ func (h *handler) try(method, path, role, body string) *httptest.ResponseRecorde
 
 var wildcard = regexp.MustCompile(`\{(\w+)\}`)
 
-// forEverybody are the paths that need no right: they tell nothing of what is stored. Of a transaction its owner is told, see
-// TestTransactionOfOthers.
+// forEverybody are the paths that need no right: they tell nothing of what is stored, or are Pulsar's so (see audience).
 var forEverybody = []string{
 	"GET /admin/v2/clusters", "GET /admin/v2/brokers/health", "GET /admin/v2/brokers/ready", "GET /admin/v2/brokers/version",
 	"GET /admin/v3/transactions/transactionMetadata/{most}/{least}",
