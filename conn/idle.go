@@ -12,11 +12,11 @@ const (
 	idleAfter    = time.Second
 	// busyLimit is how long a connection is waited for until less is enough, as it has clients that always ask on: a pause in which
 	// each of them has its answer and does something else. A client that has NEW_TXN answered sends the next command at once.
-	busyLimit    = 5 * time.Second
+	busyLimit    = 8 * time.Second
 	busyInterval = 2 * time.Millisecond
 	busyAfter    = 5 * time.Millisecond
 	// idleLimit is how long it is waited for at most. Then it takes no more commands, and ends when those that it has are answered.
-	idleLimit = 10 * time.Second
+	idleLimit = 12 * time.Second
 	// lastAnswers is how long that may take.
 	lastAnswers = time.Second
 )

@@ -24,7 +24,7 @@ func handedOver(t *testing.T, b *bench) (p *peer, ended func()) {
 }
 
 // A connection whose coordinator was handed over ends when nothing was asked on it for a second and no answer is owed, and after
-// eleven seconds whatever is owed.
+// thirteen seconds whatever is owed.
 func TestHandedOverConnections(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -32,7 +32,7 @@ func TestHandedOverConnections(t *testing.T) {
 		from time.Duration // when it ends, about
 	}{
 		{"idle", false, time.Second},
-		{"owed an answer", true, 11 * time.Second},
+		{"owed an answer", true, idleLimit + lastAnswers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestHandedOverConnections(t *testing.T) {
 	}
 }
 
-// A connection that is never idle ends after five seconds, in a pause between an answer and the next command.
+// A connection that is never idle ends after eight seconds, in a pause between an answer and the next command.
 func TestBusyHandedOverConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{KeepAlive: -1})
@@ -84,7 +84,7 @@ func TestBusyHandedOverConnection(t *testing.T) {
 	})
 }
 
-// A connection that never pauses ends when what it asked for is answered, after ten seconds.
+// A connection that never pauses ends when what it asked for is answered, after twelve seconds.
 func TestHandedOverConnectionWithoutPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{KeepAlive: -1})

@@ -184,11 +184,21 @@ func (g *Group) bounded(done func(error)) answerFunc {
 // Describe returns what is known of one transaction, live or ended. Errors: *txn.NotFoundError, txn.ErrCoordinatorNotFound if there is no
 // such coordinator, txn.ErrNotReady with the reason if it does not answer.
 func (g *Group) Describe(ctx context.Context, id txn.ID) (fsm.Description, error) {
+	return g.describe(id, func(c *Coordinator, cmd fsm.Command) (fsm.Effect, error) { return c.look(ctx, cmd) })
+}
+
+// DescribeForClient is Describe for what a client has asked: a coordinator that does not answer is txn.ErrCoordinatorNotFound, so that the
+// client asks another process.
+func (g *Group) DescribeForClient(ctx context.Context, id txn.ID) (fsm.Description, error) {
+	return g.describe(id, func(c *Coordinator, cmd fsm.Command) (fsm.Effect, error) { return c.ask(ctx, cmd) })
+}
+
+func (g *Group) describe(id txn.ID, ask func(*Coordinator, fsm.Command) (fsm.Effect, error)) (fsm.Description, error) {
 	c, err := g.find(id.Most)
 	if err != nil {
 		return fsm.Description{}, err
 	}
-	answer, err := c.look(ctx, &fsm.Describe{Least: id.Least})
+	answer, err := ask(c, &fsm.Describe{Least: id.Least})
 	if err != nil {
 		return fsm.Description{}, err
 	}

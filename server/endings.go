@@ -35,7 +35,7 @@ func (t *checkedTopics) EndTxn(ctx context.Context, id txn.ID, participant txn.P
 }
 
 func (t *checkedTopics) check(ctx context.Context, id txn.ID, action txn.Action) error {
-	found, err := t.group.Describe(ctx, id)
+	found, err := t.group.DescribeForClient(ctx, id)
 	var unknown *txn.NotFoundError
 	if errors.As(err, &unknown) {
 		return nil
