@@ -73,6 +73,7 @@ func TestBusyHandedOverConnection(t *testing.T) {
 			answer(nil)
 			p.want(pulsarproto.BaseCommand_END_TXN_RESPONSE)
 			time.Sleep(20 * time.Millisecond)
+			synctest.Wait()
 		}
 		if took := time.Since(began); took < busyLimit || took > busyLimit+time.Second {
 			t.Errorf("ended after %v", took)
