@@ -42,6 +42,20 @@ func (k *stuckKV) Get(ctx context.Context, key string, options ...clientv3.OpOpt
 	return nil, context.Cause(ctx)
 }
 
+// startOver starts a server whose store is asked through kv, which is given the real one as under. The test stops it.
+func startOver(t *testing.T, options Options, under *clientv3.KV, kv clientv3.KV) *Server {
+	t.Helper()
+	options.WrapKV = func(real clientv3.KV) clientv3.KV {
+		*under = real
+		return kv
+	}
+	s, err := Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // FC-12: an orderly stop answers an END whose participant is stuck with TransactionCoordinatorNotFound, which clients repeat
 // elsewhere, and does not wait for the participant, nor for a peer of either port that does not read.
 func TestFC12StopWithAStuckParticipant(t *testing.T) {
@@ -49,14 +63,7 @@ func TestFC12StopWithAStuckParticipant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := load(t)
 			kv := &stuckKV{asked: make(chan struct{}, 1), fail: fail}
-			options.WrapKV = func(under clientv3.KV) clientv3.KV {
-				kv.KV = under
-				return kv
-			}
-			s, err := Start(t.Context(), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := startOver(t, options, &kv.KV, kv)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			client := dialTC(ctx, t, s)
@@ -119,14 +126,7 @@ func (k *lateKV) Get(ctx context.Context, key string, options ...clientv3.OpOpti
 func TestNothingAsksAClosedStore(t *testing.T) {
 	options := load(t)
 	kv := &lateKV{}
-	options.WrapKV = func(under clientv3.KV) clientv3.KV {
-		kv.KV = under
-		return kv
-	}
-	s, err := Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startOver(t, options, &kv.KV, kv)
 	kv.client.Store(s.store.Client())
 	stop(t, s)
 	if n := kv.late.Load(); n > 0 {
@@ -161,14 +161,7 @@ func (k *heldKV) Get(ctx context.Context, key string, options ...clientv3.OpOpti
 func TestStoreOutlivesRequests(t *testing.T) {
 	options := load(t)
 	kv := &heldKV{asked: make(chan struct{}), stopping: make(chan struct{})}
-	options.WrapKV = func(under clientv3.KV) clientv3.KV {
-		kv.KV = under
-		return kv
-	}
-	s, err := Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startOver(t, options, &kv.KV, kv)
 	kv.client = s.store.Client()
 	stopParts, once := s.stop, sync.Once{}
 	s.stop = func() {

@@ -191,6 +191,16 @@ func (g *gateKV) set(shut chan struct{}) {
 	g.shut = shut
 }
 
+// close holds every Get until open is called.
+func (g *gateKV) close() (open func()) {
+	shut := make(chan struct{})
+	g.set(shut)
+	return sync.OnceFunc(func() {
+		g.set(nil)
+		close(shut)
+	})
+}
+
 // TestConsumerComesBackBeforeTheSeekIsDone: it is given nothing from where the subscription was before.
 func TestConsumerComesBackBeforeTheSeekIsDone(t *testing.T) {
 	gate := &gateKV{KV: storeClient.KV}
@@ -201,12 +211,7 @@ func TestConsumerComesBackBeforeTheSeekIsDone(t *testing.T) {
 	}
 	c := w.subscribe("a", "s", earliest)
 	c.want("m0", "m1", "m2", "m3")
-	shut := make(chan struct{})
-	gate.set(shut)
-	open := sync.OnceFunc(func() {
-		gate.set(nil)
-		close(shut)
-	})
+	open := gate.close()
 	defer open()
 	done := make(chan error, 1)
 	c.Seek(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1002))}, func(err error) { done <- err })
@@ -356,12 +361,7 @@ func TestSeekOvertakesAnAcknowledgement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shut := make(chan struct{})
-	gate.set(shut)
-	open := sync.OnceFunc(func() {
-		gate.set(nil)
-		close(shut)
-	})
+	open := gate.close()
 	defer open()
 	acked := make(chan error, 1)
 	c.Ack(ackSetOf(at), func(err error) { acked <- err })
@@ -386,12 +386,7 @@ func TestTwoSeeksAtOnce(t *testing.T) {
 	}
 	c := w.subscribe("a", "s", shared, earliest)
 	c.want("m0", "m1", "m2", "m3")
-	shut := make(chan struct{})
-	gate.set(shut)
-	open := sync.OnceFunc(func() {
-		gate.set(nil)
-		close(shut)
-	})
+	open := gate.close()
 	defer open()
 	done := make(chan error, 1)
 	c.Seek(&pulsarproto.CommandSeek{MessagePublishTime: ptr(uint64(1002))}, func(err error) { done <- err })

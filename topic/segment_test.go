@@ -151,8 +151,7 @@ func TestSegmentEndDuringLoad(t *testing.T) {
 		p.send(inTxn(id, message(0, "m")))
 		p.send(message(1, "behind"))
 		w.restart()
-		shut := make(chan struct{})
-		gate.set(shut)
+		open := gate.close()
 		w.coord.decide(t, id)
 		ended := make(chan error, 1)
 		go func() { ended <- w.tryEnd(id, action, leftSegment, "") }()
@@ -164,7 +163,7 @@ func TestSegmentEndDuringLoad(t *testing.T) {
 			}
 			subscribed <- c
 		}()
-		close(shut)
+		open()
 		if err := wait(t, ended); err != nil {
 			t.Fatal(err)
 		}
