@@ -68,7 +68,9 @@ func openLocked(ctx context.Context, options Options, lock *Lock, log zerolog.Lo
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{log: log, lock: lock, server: server, client: v3client.New(server.Server), failure: failed}
+	client := v3client.New(server.Server)
+	client.Watcher = &ownStreams{Watcher: client.Watcher}
+	e := &embedded{log: log, lock: lock, server: server, client: client, failure: failed}
 	coordinators, err := e.makeReady(ctx, options, disk)
 	if err != nil {
 		return nil, errors.Join(err, e.stopServer())

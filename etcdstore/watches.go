@@ -12,8 +12,12 @@ import (
 // watchKey is the metadata that keeps streams apart.
 const watchKey = "pulsar-tc-watch"
 
-// ownStreams gives each watch a stream of its own. etcd judges a new watch by the token that its stream began with, and the
-// client keeps a stream as long as it has a watch: once that token has expired, no new watch would ever stand (FC-52).
+// ownStreams gives each watch a stream of its own, which ends with it. Watches that share a stream have two faults:
+//
+//   - etcd judges a new watch by the token that its stream began with, and the client keeps a stream as long as it has a watch:
+//     once that token has expired, no new watch would ever stand (FC-52).
+//   - A server in this process has room for some twenty answers of a stream. The client tells it of each watch that ends and reads
+//     no answer meanwhile, so that both wait for each other for ever when more watches of a stream end at once.
 type ownStreams struct {
 	clientv3.Watcher
 	last atomic.Uint64
