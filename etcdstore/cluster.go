@@ -69,7 +69,7 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 	if err != nil {
 		return err
 	}
-	c.endpoints = &endpoints{all: options.Endpoints, tls: config, log: c.log, misses: make(map[string]int)}
+	c.endpoints = newEndpoints(options.Endpoints, config, c.log)
 	c.client, err = clientv3.New(clientv3.Config{
 		Endpoints:            options.Endpoints,
 		TLS:                  config,
@@ -80,7 +80,9 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 		DialKeepAliveTimeout: pingTimeout,
 		MaxCallSendMsgSize:   options.MaxRequestBytes + grpcOverhead,
 		Logger:               zap.NewNop(), // whoever asked tells of the error
-		DialOptions:          []grpc.DialOption{grpc.WithChainUnaryInterceptor(c.inspect), grpc.WithConnectParams(reconnection)},
+		DialOptions: []grpc.DialOption{
+			grpc.WithChainUnaryInterceptor(c.inspect), grpc.WithConnectParams(reconnection), grpc.WithContextDialer(c.endpoints.connections.dial),
+		},
 	})
 	switch {
 	case err == nil:
@@ -105,6 +107,7 @@ func (c *cluster) makeReady(ctx, care context.Context, options ClusterOptions) (
 	c.room.see(answers, c.room.refusals.Load())
 	if options.Manage {
 		c.repairs = &repairs{client: c.client, revision: c.room.revision.Load, log: c.log}
+		c.endpoints.repairing = c.repairs.going.Load
 	}
 	if err := c.awaitRoom(ctx, care, answers); err != nil {
 		return 0, err

@@ -17,8 +17,10 @@ import (
 const (
 	// lookInterval is how often each member is asked for its state, and lookTimeout how long it may take.
 	lookInterval = time.Second
-	lookTimeout  = 2 * time.Second
-	// mostMisses is how often in a row a member may not answer before requests are sent to others.
+	lookTimeout  = time.Second
+	// mostMisses is how often in a row a member may not answer before requests are sent to others. Three seconds in all, so that a lease
+	// of six that is renewed through a member that hangs is renewed through another in time. A member that is this slow loses its
+	// cluster's leader, too: etcd's own patience is a second (--election-timeout).
 	mostMisses = 2
 )
 
@@ -37,14 +39,28 @@ func (e *MixedClustersError) Error() string {
 // endpoints keeps a client on members that answer and belong to its cluster. A member that hangs would make each request that
 // it is given an unknown result.
 type endpoints struct {
-	all    []string
-	client *clientv3.Client
-	tls    *tls.Config // nil: none
-	log    zerolog.Logger
+	all         []string
+	client      *clientv3.Client
+	connections *connections
+	underway    *underway
+	tls         *tls.Config // nil: none
+	log         zerolog.Logger
+	// repairing tells that members are defragmented, who answer nobody meanwhile. Nil: never.
+	repairing func() bool
 
 	// used by one goroutine
 	cluster uint64
+	leader  uint64         // the member that led by the last look; 0: not known
+	elected time.Time      // when the last look saw another leader than the one before; zero: it did not
+	applied uint64         // what the furthest member had applied by the last look
 	misses  map[string]int // in a row
+}
+
+// newEndpoints returns endpoints without a client.
+func newEndpoints(all []string, config *tls.Config, log zerolog.Logger) *endpoints {
+	return &endpoints{
+		all: all, connections: newConnections(), underway: newUnderway(), tls: config, log: log, misses: make(map[string]int),
+	}
 }
 
 // answer is what one member said of itself, or why it did not.
@@ -138,24 +154,20 @@ func (e *endpoints) reason(ctx context.Context, a answer) error {
 	return fmt.Errorf("%s: %w", a.endpoint, explain(err))
 }
 
-// errCutOff: what such a member is asked to store has an unknown result.
-var errCutOff = errors.New("it is cut off from the members that have a leader")
+var (
+	// errCutOff: what such a member is asked to store has an unknown result.
+	errCutOff = errors.New("it is cut off from the members that have a leader")
+	// errBehind: it refuses requests, or lets them wait, until it has what the others have.
+	errBehind = errors.New("it has not yet caught up with the others")
+)
 
-// judge takes answers into account; see turn. It returns those of the cluster.
+// judge takes answers into account; see turn. It returns those of members that may be given requests.
 func (e *endpoints) judge(ctx context.Context, answers []answer) []answer {
 	var good []answer
 	changed := false
-	led := slices.ContainsFunc(answers, func(a answer) bool {
-		return a.err == nil && a.status.Leader != 0 && a.status.Header.GetClusterId() == e.cluster
-	})
+	lead := e.lead(answers)
 	for _, a := range answers {
-		if led && a.err == nil && a.status.Leader == 0 {
-			a.err = errCutOff
-		}
-		if a.err == nil && a.status.Header.GetClusterId() != e.cluster {
-			a.err = fmt.Errorf("it belongs to cluster %x, this process uses %x", a.status.Header.GetClusterId(), e.cluster)
-			e.misses[a.endpoint] = max(e.misses[a.endpoint], mostMisses-1)
-		}
+		a.err = e.fault(a, lead)
 		if a.err == nil {
 			good = append(good, a)
 			if e.misses[a.endpoint] >= mostMisses {
@@ -165,22 +177,88 @@ func (e *endpoints) judge(ctx context.Context, answers []answer) []answer {
 			e.misses[a.endpoint] = 0
 			continue
 		}
+		if errors.Is(a.err, errCutOff) {
+			e.cut(a.endpoint) // what it was asked is lost
+		}
 		e.misses[a.endpoint]++
 		if e.misses[a.endpoint] == mostMisses {
 			changed = true
 			e.log.Warn().Err(e.reason(ctx, a)).Msg("etcd endpoint left out until it answers")
 		}
 	}
+	for _, a := range good {
+		e.applied = max(e.applied, a.status.RaftAppliedIndex)
+	}
 	if changed {
 		e.turn()
 	}
+	e.follow(lead)
 	return good
 }
 
-// turn directs the client to the members that answer. If none does, it stays where it is.
+// fault is why a member may be given no requests; nil: it may.
+func (e *endpoints) fault(a answer, lead *clientv3.StatusResponse) error {
+	switch {
+	case a.err != nil:
+		return a.err
+	case a.status.Header.GetClusterId() != e.cluster:
+		e.misses[a.endpoint] = max(e.misses[a.endpoint], mostMisses-1) // it is no better at the next look
+		return fmt.Errorf("it belongs to cluster %x, this process uses %x", a.status.Header.GetClusterId(), e.cluster)
+	case lead != nil && (a.status.Leader == 0 || a.status.RaftTerm < lead.RaftTerm):
+		return errCutOff
+	case e.misses[a.endpoint] >= mostMisses && a.status.RaftAppliedIndex < e.applied:
+		return errBehind
+	}
+	return nil
+}
+
+// lead is the answer that knows of the newest leader; nil: none knows of any.
+func (e *endpoints) lead(answers []answer) (lead *clientv3.StatusResponse) {
+	for _, a := range answers {
+		if a.err != nil || a.status.Leader == 0 || a.status.Header.GetClusterId() != e.cluster {
+			continue
+		}
+		if lead == nil || a.status.RaftTerm > lead.RaftTerm {
+			lead = a.status
+		}
+	}
+	return lead
+}
+
+// follow gives up what the leader before may have been asked: what has waited long at the look that sees another one, and what still
+// waits at the next.
+func (e *endpoints) follow(lead *clientv3.StatusResponse) {
+	e.underway.lose(e.elected)
+	e.elected = time.Time{}
+	if lead == nil || lead.Leader == e.leader {
+		return
+	}
+	if e.leader != 0 {
+		e.elected = time.Now()
+		e.underway.lose(e.elected.Add(-lookInterval))
+	}
+	e.leader = lead.Leader
+}
+
+// turn directs the client to the members that answer, and ends what is under way at the others. If none answers, it stays where it is.
 func (e *endpoints) turn() {
-	answering := slices.DeleteFunc(slices.Clone(e.all), func(endpoint string) bool { return e.misses[endpoint] >= mostMisses })
+	var answering, silent []string
+	for _, endpoint := range e.all {
+		if e.misses[endpoint] >= mostMisses {
+			silent = append(silent, endpoint)
+		} else {
+			answering = append(answering, endpoint)
+		}
+	}
 	if len(answering) > 0 {
 		e.client.SetEndpoints(answering...)
+		e.cut(silent...)
+	}
+}
+
+// cut ends what is under way at members, but a repair, which is a request, too: nothing is stored before it has ended anyway.
+func (e *endpoints) cut(members ...string) {
+	if e.repairing == nil || !e.repairing() {
+		e.connections.cut(members...)
 	}
 }

@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -22,42 +23,90 @@ func (s *saying) Status(_ context.Context, endpoint string) (*clientv3.StatusRes
 	return s.members[endpoint], nil
 }
 
-// A member that still learns refuses what it is asked: it is given no requests until it is promoted, at the start and later.
-func TestLearnerIsLeftOut(t *testing.T) {
-	all := []string{"http://voter:2379", "http://learner:2379"}
+// looks are those at members that say what a test puts into their mouths.
+type looks struct {
+	*endpoints
+	said map[string]*clientv3.StatusResponse
+	all  []string
+}
+
+func newLooks(t *testing.T, said map[string]*clientv3.StatusResponse) *looks {
+	all := slices.Sorted(maps.Keys(said))
 	client, err := clientv3.New(clientv3.Config{Endpoints: all})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	header := &etcdserverpb.ResponseHeader{ClusterId: 1}
-	said := &saying{members: map[string]*clientv3.StatusResponse{
-		all[0]: {Header: header, Leader: 1}, all[1]: {Header: header, Leader: 1, IsLearner: true},
-	}}
-	client.Maintenance = said
-	e := &endpoints{all: all, client: client, log: zerolog.Nop(), misses: map[string]int{}}
-	answers, err := e.meet(t.Context(), time.Second)
-	if err != nil {
+	t.Cleanup(func() { client.Close() })
+	client.Maintenance = &saying{members: said}
+	e := newEndpoints(all, nil, zerolog.Nop())
+	e.client = client
+	return &looks{e, said, all}
+}
+
+// look returns what the members of the cluster said.
+func (l *looks) look(t *testing.T) []answer {
+	return l.judge(t.Context(), l.ask(t.Context(), time.Second))
+}
+
+// used expects that the client asks some of the members.
+func (l *looks) used(t *testing.T, when string, want ...string) {
+	t.Helper()
+	if got := l.client.Endpoints(); !slices.Equal(got, want) {
+		t.Errorf("%s: requests go to %v, want %v", when, got, want)
+	}
+}
+
+func says(term, leader, applied uint64) *clientv3.StatusResponse {
+	return &clientv3.StatusResponse{
+		Header: &etcdserverpb.ResponseHeader{ClusterId: 1}, RaftTerm: term, Leader: leader, RaftAppliedIndex: applied,
+	}
+}
+
+// A member that still learns refuses what it is asked: it is given no requests until it is promoted, at the start and later.
+func TestLearnerIsLeftOut(t *testing.T) {
+	const learner, voter = "http://learner:2379", "http://voter:2379"
+	learns := says(1, 1, 1)
+	learns.IsLearner = true
+	l := newLooks(t, map[string]*clientv3.StatusResponse{learner: learns, voter: says(1, 1, 1)})
+	if _, err := l.meet(t.Context(), time.Second); err != nil {
 		t.Fatal(err)
 	}
-	look := func() { answers = e.judge(t.Context(), e.ask(t.Context(), time.Second)) }
-	if got := client.Endpoints(); !slices.Equal(got, all[:1]) {
-		t.Errorf("requests go to %v", got)
+	l.used(t, "at the start", voter)
+	l.said[learner] = says(1, 1, 1)
+	if answers := l.look(t); len(answers) != 2 {
+		t.Errorf("promoted: %d answers", len(answers))
 	}
-	said.members[all[1]] = said.members[all[0]]
-	look()
-	if got := client.Endpoints(); !slices.Equal(got, all) || len(answers) != 2 {
-		t.Errorf("promoted: requests go to %v", got)
-	}
-	said.members[all[1]] = &clientv3.StatusResponse{Header: header, Leader: 1, IsLearner: true}
+	l.used(t, "promoted", l.all...)
+	l.said[learner] = learns
 	for range mostMisses {
-		look()
+		l.look(t)
 	}
-	if got := client.Endpoints(); !slices.Equal(got, all[:1]) {
-		t.Errorf("replaced: requests go to %v", got)
-	}
-	why := absence(e.ask(t.Context(), time.Second)[1:], nil)
+	l.used(t, "replaced", voter)
+	why := absence(l.ask(t.Context(), time.Second)[:1], nil)
 	if why == nil || !strings.Contains(*why, "learner") {
 		t.Errorf("away: %v", why)
 	}
+}
+
+// A member that comes back is asked nothing while it takes itself for the leader that it was, and while it refuses what it has not yet
+// caught up with.
+func TestMemberThatLagsIsLeftOut(t *testing.T) {
+	const back, other = "http://back:2379", "http://other:2379"
+	l := newLooks(t, map[string]*clientv3.StatusResponse{back: says(1, 1, 100), other: says(1, 1, 100)})
+	if _, err := l.meet(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	l.look(t)
+	l.used(t, "at the start", l.all...)
+	for _, applied := range []uint64{5000, 6000} {
+		l.said[other] = says(2, 2, applied)
+		l.look(t)
+	}
+	l.used(t, "a leader that was", other)
+	l.said[back], l.said[other] = says(2, 2, 5999), says(2, 2, 7000)
+	l.look(t)
+	l.used(t, "it has not what the others had a look ago", other)
+	l.said[back], l.said[other] = says(2, 2, 7000), says(2, 2, 8000)
+	l.look(t)
+	l.used(t, "it has caught up", l.all...)
 }

@@ -26,7 +26,11 @@ const statusMethod = "/etcdserverpb.Maintenance/Status"
 // inspect sees every answer. One that cannot be of the cluster ends the process.
 func (c *cluster) inspect(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	before := c.identity.revision.Load()
-	ask := func(ctx context.Context) error { return invoke(ctx, method, request, reply, conn, options...) }
+	ask := func(ctx context.Context) error {
+		return c.endpoints.underway.ask(ctx, method, func(ctx context.Context) error {
+			return invoke(ctx, method, request, reply, conn, options...)
+		})
+	}
 	var err error
 	if method == authenticateMethod {
 		err = c.tokens.get(ctx, reply.(*etcdserverpb.AuthenticateResponse), ask)

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -281,38 +280,6 @@ func TestClusterGoesBack(t *testing.T) {
 	if err := store.Close(); err == nil {
 		t.Error("close hides the failure")
 	}
-}
-
-// A member that hangs is given no requests after a few looks: each would have an unknown result. When it goes on it is used again.
-func TestMemberThatHangs(t *testing.T) {
-	t.Parallel()
-	cluster := etcdprocess.New(t, etcdprocess.Options{Members: 3})
-	store := connect(t, optionsFor(cluster.Endpoints()...))
-	leader, err := cluster.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	hung := cluster.Members[0]
-	if hung == leader {
-		hung = cluster.Members[1]
-	}
-	if err := hung.Pause(); err != nil {
-		t.Fatal(err)
-	}
-	uses := func() bool { return slices.Contains(store.Client().Endpoints(), hung.URL()) }
-	eventually(t, "left out", func() bool { return !uses() })
-	for range 20 {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		_, err := store.Client().Put(ctx, "key", "value")
-		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := hung.Resume(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "used again", uses)
 }
 
 // Members without a majority are told apart from members that are away, by a store in use and at a start.
