@@ -89,7 +89,13 @@ func (s participants) End(ctx context.Context, id txn.ID, participant txn.Partic
 	label := w.unique(fmt.Sprintf("%s end %v %s %v", s.name, id, participant, action))
 	w.oracle.told(s.process, id, participant, action)
 	if w.happens("participant errs", label, w.mix.participantErrs) {
-		w.after(w.travel("participant", label, 0), label+" errs", func() { done(txn.ErrNotReady) })
+		errs := sync.OnceFunc(func() { done(txn.ErrNotReady) })
+		w.after(w.travel("participant", label, 0), label+" errs", errs)
+		context.AfterFunc(ctx, func() {
+			if w.isOver() { // no event comes any more
+				errs()
+			}
+		})
 		return
 	}
 	if w.happens("participant hears it twice", label, w.mix.participantRepeats) {
