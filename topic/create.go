@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -60,23 +61,45 @@ func (ts *Topics) create(ctx context.Context, name topicname.Name, a attributes)
 }
 
 // make puts the key of a topic, or of a partitioned topic, if there is neither of the name and its namespace exists. If there is one,
-// the answer has what the key is. Errors: ErrNamespaceNotFound.
+// the answer has what the key is. Behind an error it may have been put, or is not put any more; see creator. Errors: ErrNamespaceNotFound.
 func (ts *Topics) make(ctx context.Context, name topicname.Name, key, value string) (*clientv3.TxnResponse, error) {
-	conditions := []clientv3.Cmp{
-		clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", 0),
-		clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name)), "=", 0),
+	for {
+		revision, err := ts.creatorRevision(ctx)
+		if err != nil {
+			return nil, err
+		}
+		conditions := []clientv3.Cmp{
+			clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", 0),
+			clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name)), "=", 0),
+			clientv3.Compare(clientv3.ModRevision(ts.creatorKey()), "=", revision),
+		}
+		otherwise := []clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(ts.creatorKey(), clientv3.WithKeysOnly())}
+		if !ts.options.unstored {
+			namespace := ts.options.Keys.Namespace(name.Tenant, name.Namespace)
+			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(namespace), ">", 0))
+			otherwise = append(otherwise, clientv3.OpGet(namespace, clientv3.WithCountOnly()))
+		}
+		result, err := ts.store.txn(ctx, conditions, []clientv3.Op{clientv3.OpPut(key, value)}, otherwise)
+		if err != nil {
+			return nil, errors.Join(err, ts.stopLate(revision))
+		}
+		if result.Succeeded {
+			return result, nil
+		}
+		var found int64
+		if kvs := result.Responses[1].GetResponseRange().Kvs; len(kvs) > 0 {
+			found = kvs[0].ModRevision
+		}
+		switch {
+		case !ts.options.unstored && result.Responses[2].GetResponseRange().Count == 0:
+			return nil, ErrNamespaceNotFound
+		case found == revision:
+			return result, nil
+		}
+		if err := ts.foundCreator(ctx, found); err != nil {
+			return nil, err
+		}
 	}
-	otherwise := []clientv3.Op{clientv3.OpGet(key)}
-	if !ts.options.unstored {
-		namespace := ts.options.Keys.Namespace(name.Tenant, name.Namespace)
-		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(namespace), ">", 0))
-		otherwise = append(otherwise, clientv3.OpGet(namespace, clientv3.WithCountOnly()))
-	}
-	result, err := ts.store.txn(ctx, conditions, []clientv3.Op{clientv3.OpPut(key, value)}, otherwise)
-	if err == nil && !result.Succeeded && !ts.options.unstored && result.Responses[1].GetResponseRange().Count == 0 {
-		err = ErrNamespaceNotFound
-	}
-	return result, err
 }
 
 // Properties returns the properties of a topic or of a partitioned topic.

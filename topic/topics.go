@@ -21,6 +21,7 @@ type Topics struct {
 	budget  cacheBudget
 	// compacting has a token for each compaction that reads.
 	compacting chan struct{}
+	creator    creator
 	// ctx ends when Close has given up waiting.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -52,6 +53,7 @@ func New(options Options) *Topics {
 		slots:   make(map[string]*slot),
 		topics:  make(map[*Topic]struct{}),
 		dormant: make(map[topicname.Name]dormant),
+		creator: newCreator(options.Instance),
 
 		compacting: make(chan struct{}, maxCompactions),
 	}
