@@ -81,7 +81,8 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 		MaxCallSendMsgSize:   options.MaxRequestBytes + grpcOverhead,
 		Logger:               zap.NewNop(), // whoever asked tells of the error
 		DialOptions: []grpc.DialOption{
-			grpc.WithChainUnaryInterceptor(c.inspect), grpc.WithConnectParams(reconnection), grpc.WithContextDialer(c.endpoints.connections.dial),
+			grpc.WithChainUnaryInterceptor(c.inspect), grpc.WithChainStreamInterceptor(c.endpoints.underway.stream),
+			grpc.WithConnectParams(reconnection), grpc.WithContextDialer(c.endpoints.connections.dial),
 		},
 	})
 	switch {
@@ -107,7 +108,7 @@ func (c *cluster) makeReady(ctx, care context.Context, options ClusterOptions) (
 	c.room.see(answers, c.room.refusals.Load())
 	if options.Manage {
 		c.repairs = &repairs{client: c.client, revision: c.room.revision.Load, log: c.log}
-		c.endpoints.repairing = c.repairs.going.Load
+		c.endpoints.defragmented = c.repairs.member.Load
 	}
 	if err := c.awaitRoom(ctx, care, answers); err != nil {
 		return 0, err

@@ -23,7 +23,9 @@ type connection struct {
 	of      *connections
 }
 
-func newConnections() *connections { return &connections{open: make(map[*connection]struct{})} }
+func newConnections() *connections {
+	return &connections{dialer: net.Dialer{Control: limitSilence}, open: make(map[*connection]struct{})}
+}
 
 // dial is for grpc.WithContextDialer. address is the host and port of an endpoint.
 func (c *connections) dial(ctx context.Context, address string) (net.Conn, error) {

@@ -45,8 +45,8 @@ type endpoints struct {
 	underway    *underway
 	tls         *tls.Config // nil: none
 	log         zerolog.Logger
-	// repairing tells that members are defragmented, who answer nobody meanwhile. Nil: never.
-	repairing func() bool
+	// defragmented is the member that is being repaired and answers nobody meanwhile, nil if none is. Nil itself: that never happens.
+	defragmented func() *string
 
 	// used by one goroutine
 	cluster uint64
@@ -118,7 +118,7 @@ func (e *endpoints) meet(ctx context.Context, patience time.Duration) ([]answer,
 			e.misses[a.endpoint] = mostMisses
 		}
 	}
-	e.turn()
+	e.turn(true)
 	return answers, nil
 }
 
@@ -155,44 +155,41 @@ func (e *endpoints) reason(ctx context.Context, a answer) error {
 }
 
 var (
-	// errCutOff: what such a member is asked to store has an unknown result.
+	// errCutOff: what such a member is asked to store has an unknown result, and what it was asked, too.
 	errCutOff = errors.New("it is cut off from the members that have a leader")
 	// errBehind: it refuses requests, or lets them wait, until it has what the others have.
 	errBehind = errors.New("it has not yet caught up with the others")
 )
 
-// judge takes answers into account; see turn. It returns those of members that may be given requests.
-func (e *endpoints) judge(ctx context.Context, answers []answer) []answer {
-	var good []answer
-	changed := false
+// judge takes answers into account. It returns those of members that may be given requests, and notes in the others why they may not.
+func (e *endpoints) judge(ctx context.Context, answers []answer) (good []answer) {
 	lead := e.lead(answers)
-	for _, a := range answers {
+	var leftOut []answer
+	returned := false
+	for i, a := range answers {
 		a.err = e.fault(a, lead)
+		answers[i] = a
 		if a.err == nil {
 			good = append(good, a)
 			if e.misses[a.endpoint] >= mostMisses {
-				changed = true
+				returned = true
 				e.log.Info().Str("endpoint", a.endpoint).Msg("etcd endpoint answers")
 			}
 			e.misses[a.endpoint] = 0
 			continue
 		}
-		if errors.Is(a.err, errCutOff) {
-			e.cut(a.endpoint) // what it was asked is lost
-		}
 		e.misses[a.endpoint]++
 		if e.misses[a.endpoint] == mostMisses {
-			changed = true
-			e.log.Warn().Err(e.reason(ctx, a)).Msg("etcd endpoint left out until it answers")
+			leftOut = append(leftOut, a)
 		}
 	}
-	for _, a := range good {
-		e.applied = max(e.applied, a.status.RaftAppliedIndex)
-	}
-	if changed {
-		e.turn()
-	}
 	e.follow(lead)
+	e.turn(returned || len(leftOut) > 0)
+	e.cut(answers)
+	e.noteApplied(good)
+	for _, a := range leftOut { // last, since to find the reason may take a while
+		e.log.Warn().Err(e.reason(ctx, a)).Msg("etcd endpoint left out until it answers")
+	}
 	return good
 }
 
@@ -204,12 +201,25 @@ func (e *endpoints) fault(a answer, lead *clientv3.StatusResponse) error {
 	case a.status.Header.GetClusterId() != e.cluster:
 		e.misses[a.endpoint] = max(e.misses[a.endpoint], mostMisses-1) // it is no better at the next look
 		return fmt.Errorf("it belongs to cluster %x, this process uses %x", a.status.Header.GetClusterId(), e.cluster)
-	case lead != nil && (a.status.Leader == 0 || a.status.RaftTerm < lead.RaftTerm):
+	case lead != nil && a.status.Leader == 0:
 		return errCutOff
+	case lead != nil && a.status.RaftTerm < lead.RaftTerm:
+		return errBehind
 	case e.misses[a.endpoint] >= mostMisses && a.status.RaftAppliedIndex < e.applied:
 		return errBehind
 	}
 	return nil
+}
+
+// noteApplied keeps what members who come back have to catch up with: nothing, where there is nobody else, since indexes begin anew when
+// a cluster is restored.
+func (e *endpoints) noteApplied(good []answer) {
+	if len(good) == 0 {
+		e.applied = 0
+	}
+	for _, a := range good {
+		e.applied = max(e.applied, a.status.RaftAppliedIndex)
+	}
 }
 
 // lead is the answer that knows of the newest leader; nil: none knows of any.
@@ -240,25 +250,33 @@ func (e *endpoints) follow(lead *clientv3.StatusResponse) {
 	e.leader = lead.Leader
 }
 
-// turn directs the client to the members that answer, and ends what is under way at the others. If none answers, it stays where it is.
-func (e *endpoints) turn() {
-	var answering, silent []string
-	for _, endpoint := range e.all {
-		if e.misses[endpoint] >= mostMisses {
-			silent = append(silent, endpoint)
-		} else {
-			answering = append(answering, endpoint)
-		}
-	}
-	if len(answering) > 0 {
+// turn directs the client to the members that answer. If none does, it stays where it is.
+func (e *endpoints) turn(changed bool) {
+	if answering := e.missing(false); changed && len(answering) > 0 {
 		e.client.SetEndpoints(answering...)
-		e.cut(silent...)
 	}
 }
 
-// cut ends what is under way at members, but a repair, which is a request, too: nothing is stored before it has ended anyway.
-func (e *endpoints) cut(members ...string) {
-	if e.repairing == nil || !e.repairing() {
-		e.connections.cut(members...)
+// missing returns the endpoints that are left out, or those that are not.
+func (e *endpoints) missing(leftOut bool) []string {
+	return slices.DeleteFunc(slices.Clone(e.all), func(endpoint string) bool { return (e.misses[endpoint] >= mostMisses) != leftOut })
+}
+
+// cut ends what is under way at members that are left out, or cut off, while others answer; but not the repair of one.
+func (e *endpoints) cut(answers []answer) {
+	if len(e.missing(false)) == 0 {
+		return
 	}
+	hopeless := e.missing(true)
+	for _, a := range answers {
+		if errors.Is(a.err, errCutOff) {
+			hopeless = append(hopeless, a.endpoint)
+		}
+	}
+	if e.defragmented != nil {
+		if member := e.defragmented(); member != nil {
+			hopeless = slices.DeleteFunc(hopeless, func(endpoint string) bool { return endpoint == *member })
+		}
+	}
+	e.connections.cut(hopeless...)
 }

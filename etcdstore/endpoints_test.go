@@ -2,7 +2,9 @@ package etcdstore
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +22,10 @@ type saying struct {
 }
 
 func (s *saying) Status(_ context.Context, endpoint string) (*clientv3.StatusResponse, error) {
-	return s.members[endpoint], nil
+	if said := s.members[endpoint]; said != nil {
+		return said, nil
+	}
+	return nil, errors.New("it does not answer")
 }
 
 // looks are those at members that say what a test puts into their mouths.
@@ -109,4 +114,59 @@ func TestMemberThatLagsIsLeftOut(t *testing.T) {
 	l.said[back], l.said[other] = says(2, 2, 7000), says(2, 2, 8000)
 	l.look(t)
 	l.used(t, "it has caught up", l.all...)
+}
+
+// Raft's indexes begin anew when a cluster is restored. Nobody is ahead then with whom its members had to catch up.
+func TestIndexesBeginAnew(t *testing.T) {
+	const one, two = "http://one:2379", "http://two:2379"
+	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(3, 1, 5000), two: says(3, 1, 5000)})
+	if _, err := l.meet(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	l.look(t)
+	for _, endpoint := range l.all {
+		l.said[endpoint] = nil
+	}
+	for range mostMisses {
+		l.look(t)
+	}
+	for _, endpoint := range l.all {
+		l.said[endpoint] = says(2, 1, 7)
+	}
+	l.look(t)
+	if answers := l.look(t); len(answers) != 2 {
+		t.Errorf("%d members are used", len(answers))
+	}
+	l.used(t, "restored", l.all...)
+}
+
+// What is under way at a member that does not answer ends, unless that member is being repaired: then it ends behind that.
+func TestRepairIsSpared(t *testing.T) {
+	const one, two = "http://127.0.0.1:1", "http://127.0.0.1:2"
+	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(1, 1, 1), two: says(1, 1, 1)})
+	if _, err := l.meet(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	far, near := net.Pipe()
+	defer far.Close()
+	l.connections.open[&connection{near, "127.0.0.1:2", l.connections}] = struct{}{}
+	repaired := two
+	l.defragmented = func() *string {
+		if repaired == "" {
+			return nil
+		}
+		return &repaired
+	}
+	l.said[two] = nil
+	for range mostMisses {
+		l.look(t)
+	}
+	if err := near.SetDeadline(time.Now()); err != nil {
+		t.Errorf("the connection of a repair was cut: %v", err)
+	}
+	repaired = ""
+	l.look(t)
+	if err := near.SetDeadline(time.Now()); err == nil {
+		t.Error("a connection outlives the repair of a member that hangs")
+	}
 }

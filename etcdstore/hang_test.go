@@ -123,28 +123,61 @@ func TestLeaseOutlivesAMember(t *testing.T) {
 	cluster := etcdprocess.New(t, etcdprocess.Options{Members: 3})
 	_, followers := byRole(t, cluster)
 	store := connect(t, optionsFor(followers[0].URL(), followers[1].URL()))
-	lease, err := store.Client().Grant(t.Context(), 6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	renewed, err := store.Client().KeepAlive(t.Context(), lease.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	renewed := keepLease(t, store)
 	for _, hung := range followers { // one of them has the stream
 		pause(t, hung)
 		eventually(t, "left out", func() bool { return !uses(store, hung) })
-		for range len(renewed) {
-			<-renewed
-		}
-		awaitRenewal(t, renewed)
+		awaitRenewals(t, renewed, wholeLease)
 		resumed(t, store, hung)
 	}
 }
 
-func awaitRenewal(t *testing.T, renewed <-chan *clientv3.LeaseKeepAliveResponse) {
+// Leases outlive a leader, whatever of their renewals has been passed on to it.
+func TestLeasesOutliveTheLeader(t *testing.T) {
+	t.Parallel()
+	cluster := etcdprocess.New(t, etcdprocess.Options{Members: 3})
+	leader, followers := byRole(t, cluster)
+	store := connect(t, optionsFor(followers[0].URL(), followers[1].URL()))
+	const phases = 8 // over the two seconds between two renewals
+	var all []<-chan *clientv3.LeaseKeepAliveResponse
+	phase := time.NewTicker(2 * time.Second / phases)
+	defer phase.Stop()
+	for range phases {
+		all = append(all, keepLease(t, store))
+		<-phase.C
+	}
+	pause(t, leader)
+	awaitRenewals(t, all[0], wholeLease)
+	for _, renewed := range all[1:] {
+		awaitRenewals(t, renewed, 1)
+	}
+	if err := leader.Resume(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keepLease(t *testing.T, store *etcdstore.Store) (renewed <-chan *clientv3.LeaseKeepAliveResponse) {
 	t.Helper()
-	if _, open := <-renewed; !open {
-		t.Fatal("the lease has run out")
+	lease, err := store.Client().Grant(t.Context(), 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewed, err = store.Client().KeepAlive(t.Context(), lease.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return renewed
+}
+
+// wholeLease is more renewals than fit into the time of a lease.
+const wholeLease = 4
+
+// awaitRenewals waits for some that have not come yet.
+func awaitRenewals(t *testing.T, renewed <-chan *clientv3.LeaseKeepAliveResponse, count int) {
+	t.Helper()
+	for range len(renewed) + count {
+		if _, open := <-renewed; !open {
+			t.Fatal("the lease has run out")
+		}
 	}
 }

@@ -42,7 +42,9 @@ type repairs struct {
 	due   time.Time // used by see; zero: none is
 	next  time.Time // used by see: none begins before
 	going atomic.Bool
-	tasks sync.WaitGroup
+	// member is the endpoint that is defragmented; nil: none is.
+	member atomic.Pointer[string]
+	tasks  sync.WaitGroup
 }
 
 // see is told what the members of the cluster say. It does not block.
@@ -84,6 +86,8 @@ func (r *repairs) repair(ctx context.Context, members []answer) error {
 func (r *repairs) defragment(ctx context.Context, endpoint string) error {
 	ctx, cancel := context.WithTimeout(ctx, defragmentTimeout)
 	defer cancel()
+	r.member.Store(&endpoint)
+	defer r.member.Store(nil)
 	_, err := r.client.Defragment(ctx, endpoint)
 	return err
 }

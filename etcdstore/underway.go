@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-// underway are the requests to a cluster that are not answered yet. Members pass requests on to their leader. What one that is gone
-// has got is answered seven seconds later, with a timeout.
-// Source: etcd's server/config, ReqTimeout, with the default heartbeats.
+// underway is what members of a cluster were asked and have not answered yet. They pass requests on to their leader. What one that is
+// gone has got is answered seven seconds later, with a timeout. So long stands a stream of renewals, too, of which one was passed on.
+// Source: etcd's server/config, ReqTimeout, with the default heartbeats; LeaseRenew in server/etcdserver.
 type underway struct {
 	mu       sync.Mutex
 	requests map[*request]struct{} // guarded by mu
@@ -36,23 +37,50 @@ func (u *underway) ask(ctx context.Context, method string, send func(context.Con
 	if strings.HasPrefix(method, "/etcdserverpb.Maintenance/") {
 		return send(ctx)
 	}
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	r := &request{time.Now(), end}
-	u.mu.Lock()
-	u.requests[r] = struct{}{}
-	u.mu.Unlock()
+	ctx, r := u.begin(ctx)
+	defer r.end(nil)
 	err := send(ctx)
-	u.mu.Lock()
-	delete(u.requests, r)
-	u.mu.Unlock()
+	u.forget(r)
 	if err != nil && errors.Is(context.Cause(ctx), errLostWithLeader) {
 		return status.Error(codes.Unavailable, errLostWithLeader.Error())
 	}
 	return err
 }
 
-// lose ends the requests that began before a time.
+// renewals is the stream in which a client renews its leases. One that was ended is begun anew.
+const renewals = "/etcdserverpb.Lease/LeaseKeepAlive"
+
+// stream begins a stream. Watches are left alone: they ask nothing.
+func (u *underway) stream(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, begin grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	if method != renewals {
+		return begin(ctx, d, conn, method, options...)
+	}
+	ctx, r := u.begin(ctx)
+	context.AfterFunc(ctx, func() { u.forget(r) })
+	stream, err := begin(ctx, d, conn, method, options...)
+	if err != nil {
+		r.end(nil)
+		return nil, err
+	}
+	return stream, nil
+}
+
+func (u *underway) begin(ctx context.Context) (context.Context, *request) {
+	ctx, end := context.WithCancelCause(ctx)
+	r := &request{time.Now(), end}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.requests[r] = struct{}{}
+	return ctx, r
+}
+
+func (u *underway) forget(r *request) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.requests, r)
+}
+
+// lose ends the requests and streams that began before a time.
 func (u *underway) lose(before time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
