@@ -211,10 +211,10 @@ func (e *endpoints) fault(a answer, lead *clientv3.StatusResponse) error {
 	return nil
 }
 
-// noteApplied keeps what members who come back have to catch up with: nothing, where there is nobody else, since indexes begin anew when
-// a cluster is restored.
+// noteApplied keeps what members who come back have to catch up with: nothing, where all were left out, since indexes begin anew when a
+// cluster is restored.
 func (e *endpoints) noteApplied(good []answer) {
-	if len(good) == 0 {
+	if len(e.missing(false)) == 0 {
 		e.applied = 0
 	}
 	for _, a := range good {

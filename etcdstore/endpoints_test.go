@@ -108,6 +108,8 @@ func TestMemberThatLagsIsLeftOut(t *testing.T) {
 		l.look(t)
 	}
 	l.used(t, "a leader that was", other)
+	l.said[other] = nil
+	l.look(t) // nobody is used but who has missed one look
 	l.said[back], l.said[other] = says(2, 2, 5999), says(2, 2, 7000)
 	l.look(t)
 	l.used(t, "it has not what the others had a look ago", other)

@@ -61,7 +61,7 @@ func (ts *Topics) create(ctx context.Context, name topicname.Name, a attributes)
 }
 
 // make puts the key of a topic, or of a partitioned topic, if there is neither of the name and its namespace exists. If there is one,
-// the answer has what the key is. Behind an error it may have been put, or is not put any more; see creator. Errors: ErrNamespaceNotFound.
+// the answer has what the key is. Behind an error it may have been put, and is hardly put any more; see creator. Errors: ErrNamespaceNotFound.
 func (ts *Topics) make(ctx context.Context, name topicname.Name, key, value string) (*clientv3.TxnResponse, error) {
 	for {
 		revision, err := ts.creatorRevision(ctx)
@@ -93,7 +93,7 @@ func (ts *Topics) make(ctx context.Context, name topicname.Name, key, value stri
 		switch {
 		case !ts.options.unstored && result.Responses[2].GetResponseRange().Count == 0:
 			return nil, ErrNamespaceNotFound
-		case found == revision:
+		case found == revision, len(result.Responses[0].GetResponseRange().Kvs) > 0:
 			return result, nil
 		}
 		if err := ts.foundCreator(ctx, found); err != nil {

@@ -2,8 +2,13 @@ package topic
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // creator is the key of this process that each creation of a topic compares. Of some creations it is not known whether they were stored,
@@ -61,6 +66,9 @@ func (ts *Topics) renewCreator(ctx context.Context, c *creator) error {
 		options = append(options, clientv3.WithLease(lease))
 	}
 	put, err := ts.store.txn(ctx, nil, []clientv3.Op{clientv3.OpPut(ts.creatorKey(), "", options...)}, nil)
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return fmt.Errorf("%w: the lease of this instance is gone, it gets another one: %w", txn.ErrNotReady, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -69,11 +77,26 @@ func (ts *Topics) renewCreator(ctx context.Context, c *creator) error {
 }
 
 // stopLate makes a creation of which it is not known whether it was stored fail if it still comes. If that fails, the next creation
-// does it.
+// does it, and whoever would serve a topic waits for that: see noneIsLate.
 func (ts *Topics) stopLate(revision int64) error {
 	return ts.asCreator(ts.ctx, func(c *creator) error { // the context of the creation may have ended
-		c.spent = c.spent || c.revision == revision
+		if c.spent {
+			return errNotStopped // another creation of this revision has tried, and not long ago
+		}
+		c.spent = c.revision == revision
 		return ts.renewCreator(ts.ctx, c)
+	})
+}
+
+var errNotStopped = fmt.Errorf("%w: an earlier creation may still be stored", txn.ErrNotReady)
+
+// noneIsLate returns when no creation of this process may come late: of a topic that is there now, and is deleted then.
+func (ts *Topics) noneIsLate(ctx context.Context) error {
+	return ts.asCreator(ctx, func(c *creator) error {
+		if c.revision == 0 && ts.options.Instance != nil { // it has created nothing
+			return nil
+		}
+		return ts.renewCreator(ctx, c)
 	})
 }
 
@@ -81,7 +104,7 @@ func (ts *Topics) stopLate(revision int64) error {
 func (ts *Topics) foundCreator(ctx context.Context, revision int64) error {
 	return ts.asCreator(ctx, func(c *creator) error {
 		c.revision = max(c.revision, revision)
-		c.spent = c.spent || revision == 0 && ts.options.Instance != nil
+		c.spent = c.spent || revision == 0 && (ts.options.Instance != nil || c.revision > 0)
 		return nil
 	})
 }

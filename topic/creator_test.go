@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // A creation of which it was not known whether it was stored, and which the store applies behind the deletion of the topic, makes no
@@ -58,6 +60,48 @@ func (w *world) vanishes(topic string, late func() (*clientv3.TxnResponse, error
 	}
 	if _, err := w.topics.Created(context.Background(), name); !errors.Is(err, ErrTopicNotFound) {
 		w.t.Errorf("the topic is there again: %v", err)
+	}
+}
+
+// Nor does one that could not be stopped at once, where somebody else has made the topic meanwhile: it is stopped before the topic serves.
+func TestLateCreationOfATopicOfOthers(t *testing.T) {
+	in := newInstances(t)
+	a := in.a
+	a.kv.detached = true
+	a.produce("earlier")
+	late := a.holdBack()
+	held := a.kv.around
+	a.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+		answer, err := held(commit)
+		a.kv.set(func(func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+			a.kv.set(nil)
+			return nil, errors.Join(errHeldBack, in.b.topics.CreateTopic(context.Background(), parse(t, "t"), nil))
+		})
+		return answer, err
+	})
+	a.produce("t")
+	a.vanishes("t", late)
+}
+
+// A process that has the store to itself makes topics whatever has become of the key.
+func TestCreatorWithoutItsKey(t *testing.T) {
+	w := newWorld(t)
+	w.kv.detached = true
+	late := w.holdBack()
+	w.produce("t")
+	w.vanishes("t", late)
+	if _, err := storeClient.Delete(t.Context(), w.topics.creatorKey()); err != nil {
+		t.Fatal(err)
+	}
+	w.produce("t")
+}
+
+// Without a lease nothing is created, and clients are to try again.
+func TestCreationWithoutALease(t *testing.T) {
+	in := newInstances(t)
+	in.of[in.a].revoke()
+	if err := in.a.topics.CreateTopic(t.Context(), parse(t, "t"), nil); !errors.Is(err, txn.ErrNotReady) {
+		t.Errorf("created: %v", err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (ts *Topics) identify(ctx context.Context, name topicname.Name, create bool
 		return 0, err
 	}
 	if len(got.Kvs) > 0 {
-		return uint64(got.Kvs[0].CreateRevision), nil
+		return uint64(got.Kvs[0].CreateRevision), ts.noneIsLate(ctx)
 	}
 	partitions, err := ts.partitions(ctx, name.Base())
 	if err != nil {
