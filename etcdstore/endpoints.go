@@ -214,7 +214,7 @@ func (e *endpoints) fault(a answer, lead *clientv3.StatusResponse) error {
 // noteApplied keeps what members who come back have to catch up with: nothing, where all were left out, since indexes begin anew when a
 // cluster is restored.
 func (e *endpoints) noteApplied(good []answer) {
-	if len(e.missing(false)) == 0 {
+	if used, _ := e.parted(); len(used) == 0 {
 		e.applied = 0
 	}
 	for _, a := range good {
@@ -252,22 +252,29 @@ func (e *endpoints) follow(lead *clientv3.StatusResponse) {
 
 // turn directs the client to the members that answer. If none does, it stays where it is.
 func (e *endpoints) turn(changed bool) {
-	if answering := e.missing(false); changed && len(answering) > 0 {
-		e.client.SetEndpoints(answering...)
+	if used, _ := e.parted(); changed && len(used) > 0 {
+		e.client.SetEndpoints(used...)
 	}
 }
 
-// missing returns the endpoints that are left out, or those that are not.
-func (e *endpoints) missing(leftOut bool) []string {
-	return slices.DeleteFunc(slices.Clone(e.all), func(endpoint string) bool { return (e.misses[endpoint] >= mostMisses) != leftOut })
+// parted returns the endpoints that are used, and those that are left out.
+func (e *endpoints) parted() (used, leftOut []string) {
+	for _, endpoint := range e.all {
+		if e.misses[endpoint] < mostMisses {
+			used = append(used, endpoint)
+		} else {
+			leftOut = append(leftOut, endpoint)
+		}
+	}
+	return used, leftOut
 }
 
 // cut ends what is under way at members that are left out, or cut off, while others answer; but not the repair of one.
 func (e *endpoints) cut(answers []answer) {
-	if len(e.missing(false)) == 0 {
+	used, hopeless := e.parted()
+	if len(used) == 0 {
 		return
 	}
-	hopeless := e.missing(true)
 	for _, a := range answers {
 		if errors.Is(a.err, errCutOff) {
 			hopeless = append(hopeless, a.endpoint)

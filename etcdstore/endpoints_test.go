@@ -35,7 +35,9 @@ type looks struct {
 	all  []string
 }
 
+// newLooks are those of a client that has met the members.
 func newLooks(t *testing.T, said map[string]*clientv3.StatusResponse) *looks {
+	t.Helper()
 	all := slices.Sorted(maps.Keys(said))
 	client, err := clientv3.New(clientv3.Config{Endpoints: all})
 	if err != nil {
@@ -45,6 +47,9 @@ func newLooks(t *testing.T, said map[string]*clientv3.StatusResponse) *looks {
 	client.Maintenance = &saying{members: said}
 	e := newEndpoints(all, nil, zerolog.Nop())
 	e.client = client
+	if _, err := e.meet(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
 	return &looks{e, said, all}
 }
 
@@ -73,9 +78,6 @@ func TestLearnerIsLeftOut(t *testing.T) {
 	learns := says(1, 1, 1)
 	learns.IsLearner = true
 	l := newLooks(t, map[string]*clientv3.StatusResponse{learner: learns, voter: says(1, 1, 1)})
-	if _, err := l.meet(t.Context(), time.Second); err != nil {
-		t.Fatal(err)
-	}
 	l.used(t, "at the start", voter)
 	l.said[learner] = says(1, 1, 1)
 	if answers := l.look(t); len(answers) != 2 {
@@ -98,9 +100,6 @@ func TestLearnerIsLeftOut(t *testing.T) {
 func TestMemberThatLagsIsLeftOut(t *testing.T) {
 	const back, other = "http://back:2379", "http://other:2379"
 	l := newLooks(t, map[string]*clientv3.StatusResponse{back: says(1, 1, 100), other: says(1, 1, 100)})
-	if _, err := l.meet(t.Context(), time.Second); err != nil {
-		t.Fatal(err)
-	}
 	l.look(t)
 	l.used(t, "at the start", l.all...)
 	for _, applied := range []uint64{5000, 6000} {
@@ -122,9 +121,6 @@ func TestMemberThatLagsIsLeftOut(t *testing.T) {
 func TestIndexesBeginAnew(t *testing.T) {
 	const one, two = "http://one:2379", "http://two:2379"
 	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(3, 1, 5000), two: says(3, 1, 5000)})
-	if _, err := l.meet(t.Context(), time.Second); err != nil {
-		t.Fatal(err)
-	}
 	l.look(t)
 	for _, endpoint := range l.all {
 		l.said[endpoint] = nil
@@ -146,9 +142,6 @@ func TestIndexesBeginAnew(t *testing.T) {
 func TestRepairIsSpared(t *testing.T) {
 	const one, two = "http://127.0.0.1:1", "http://127.0.0.1:2"
 	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(1, 1, 1), two: says(1, 1, 1)})
-	if _, err := l.meet(t.Context(), time.Second); err != nil {
-		t.Fatal(err)
-	}
 	far, near := net.Pipe()
 	defer far.Close()
 	l.connections.open[&connection{near, "127.0.0.1:2", l.connections}] = struct{}{}
