@@ -119,6 +119,7 @@ func (e *endpoints) meet(ctx context.Context, patience time.Duration) ([]answer,
 		}
 	}
 	e.turn(true)
+	e.follow(e.lead(answers))
 	return answers, nil
 }
 
