@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -56,8 +58,8 @@ func (t *tokens) get(ctx context.Context, reply *etcdserverpb.AuthenticateRespon
 	asking, cancel := context.WithTimeout(ctx, tokenTime)
 	defer cancel()
 	err := ask(asking)
-	if ctx.Err() != nil {
-		return err // says something about this caller alone
+	if ctx.Err() != nil || unanswered(err) {
+		return err // says something about this caller, or the member that was asked, alone
 	}
 	t.at, t.err = time.Now(), err
 	proto.Reset(&t.reply)
@@ -65,4 +67,13 @@ func (t *tokens) get(ctx context.Context, reply *etcdserverpb.AuthenticateRespon
 		proto.Merge(&t.reply, reply)
 	}
 	return err
+}
+
+// unanswered tells the errors of a question that etcd has not decided.
+func unanswered(err error) bool {
+	code := status.Code(err)
+	if code == codes.Unknown {
+		code = status.FromContextError(err).Code()
+	}
+	return code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.Canceled
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // FC-52: however many ask, etcd is asked for one token at a time; a refusal holds for a second, a caller's own end for nobody else.
@@ -65,4 +68,21 @@ func TestTokensAreShared(t *testing.T) {
 			t.Errorf("asked %d times behind a caller that went", asked)
 		}
 	})
+}
+
+// A member that does not answer says nothing of the password: whoever asks next asks another one.
+func TestUnansweredTokenIsNotShared(t *testing.T) {
+	for _, lost := range []error{
+		status.Error(codes.Unavailable, "closed network connection"), rpctypes.ErrGRPCNoLeader, context.DeadlineExceeded, context.Canceled,
+		status.Error(codes.DeadlineExceeded, "tokenTime"), status.Error(codes.Canceled, "closing"),
+	} {
+		tokens := newTokens()
+		var reply etcdserverpb.AuthenticateResponse
+		if err := tokens.get(t.Context(), &reply, func(context.Context) error { return lost }); !errors.Is(err, lost) {
+			t.Errorf("%v, want %v", err, lost)
+		}
+		if err := tokens.get(t.Context(), &reply, func(context.Context) error { return nil }); err != nil {
+			t.Errorf("%v is shared", err)
+		}
+	}
 }
