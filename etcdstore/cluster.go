@@ -137,7 +137,7 @@ func (c *cluster) awaitRoom(ctx, care context.Context, members []answer) error {
 	c.log.Error().Msg("etcd stores nothing for lack of space (alarm NOSPACE): waiting until it is compacted, defragmented and disarmed")
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
-	for alarmed(members) {
+	for len(members) == 0 || alarmed(members) { // a look that nobody answers tells of no room
 		if c.repairs != nil {
 			c.repairs.see(care, time.Now(), members)
 		}
