@@ -245,6 +245,7 @@ func (c *cluster) close() error { return errors.Join(c.end(), c.failure.get()) }
 func (c *cluster) end() error {
 	c.cancel()
 	c.tasks.Wait()
+	c.endpoints.tasks.Wait()
 	if c.repairs != nil {
 		c.repairs.tasks.Wait()
 	}

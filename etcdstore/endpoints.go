@@ -47,6 +47,7 @@ type endpoints struct {
 	log         zerolog.Logger
 	// defragmented is the member that is being repaired and answers nobody meanwhile, nil if none is. Nil itself: that never happens.
 	defragmented func() *string
+	tasks        sync.WaitGroup
 
 	// used by one goroutine
 	cluster uint64
@@ -114,7 +115,7 @@ func (e *endpoints) meet(ctx context.Context, patience time.Duration) ([]answer,
 	}
 	for _, a := range answers {
 		if a.err != nil {
-			e.log.Warn().Err(e.reason(ctx, a)).Msg("etcd endpoint left out until it answers")
+			e.tell(ctx, a)
 			e.misses[a.endpoint] = mostMisses
 		}
 	}
@@ -142,6 +143,13 @@ func (e *endpoints) reasons(ctx context.Context, answers []answer) error {
 	return errors.Join(reasons...)
 }
 
+// tell logs that a member is left out. To find the reason takes as long as a look at all members does.
+func (e *endpoints) tell(ctx context.Context, a answer) {
+	e.tasks.Go(func() {
+		e.log.Warn().Err(e.reason(ctx, a)).Msg("etcd endpoint left out until it answers")
+	})
+}
+
 // reason is why a member did not answer.
 func (e *endpoints) reason(ctx context.Context, a answer) error {
 	err := a.err
@@ -165,15 +173,14 @@ var (
 // judge takes answers into account. It returns those of members that may be given requests, and notes in the others why they may not.
 func (e *endpoints) judge(ctx context.Context, answers []answer) (good []answer) {
 	lead := e.lead(answers)
-	var leftOut []answer
-	returned := false
+	changed := false
 	for i, a := range answers {
 		a.err = e.fault(a, lead)
 		answers[i] = a
 		if a.err == nil {
 			good = append(good, a)
 			if e.misses[a.endpoint] >= mostMisses {
-				returned = true
+				changed = true
 				e.log.Info().Str("endpoint", a.endpoint).Msg("etcd endpoint answers")
 			}
 			e.misses[a.endpoint] = 0
@@ -181,16 +188,14 @@ func (e *endpoints) judge(ctx context.Context, answers []answer) (good []answer)
 		}
 		e.misses[a.endpoint]++
 		if e.misses[a.endpoint] == mostMisses {
-			leftOut = append(leftOut, a)
+			changed = true
+			e.tell(ctx, a)
 		}
 	}
 	e.follow(lead)
-	e.turn(returned || len(leftOut) > 0)
+	e.turn(changed)
 	e.cut(answers)
 	e.noteApplied(good)
-	for _, a := range leftOut { // last, since to find the reason may take a while
-		e.log.Warn().Err(e.reason(ctx, a)).Msg("etcd endpoint left out until it answers")
-	}
 	return good
 }
 

@@ -3,6 +3,7 @@ package etcdstore
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net"
 	"slices"
@@ -136,6 +137,25 @@ func TestIndexesBeginAnew(t *testing.T) {
 		t.Errorf("%d members are used", len(answers))
 	}
 	l.used(t, "restored", l.all...)
+}
+
+// Members are looked at while the reason is sought why one is left out. Here it takes until somebody reads the log.
+func TestLooksGoOnBesideReasons(t *testing.T) {
+	const one, two = "http://one:2379", "http://two:2379"
+	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(1, 1, 1), two: says(1, 1, 1)})
+	read, write := io.Pipe()
+	defer time.AfterFunc(30*time.Second, func() { read.CloseWithError(errors.New("a look waits for the reason")) }).Stop()
+	l.log = zerolog.New(write)
+	l.said[two] = nil
+	for range mostMisses + 1 {
+		l.look(t)
+	}
+	l.used(t, "left out", one)
+	line := make([]byte, 1<<10)
+	if n, err := read.Read(line); err != nil || !strings.Contains(string(line[:n]), two) {
+		t.Errorf("%s, %v", line[:n], err)
+	}
+	l.tasks.Wait()
 }
 
 // What is under way at a member that does not answer ends, unless that member is being repaired: then it ends behind that.
