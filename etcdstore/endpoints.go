@@ -51,7 +51,8 @@ type endpoints struct {
 
 	// used by one goroutine
 	cluster uint64
-	leader  uint64         // the member that led by the last look; 0: not known
+	term    uint64         // of raft, that of the newest leader seen; 0: none was. Each leader has one of its own
+	oldest  uint64         // leaders of terms before it are old news
 	elected time.Time      // when the last look saw another leader than the one before; zero: it did not
 	applied uint64         // what the furthest member had applied by the last look
 	misses  map[string]int // in a row
@@ -217,11 +218,11 @@ func (e *endpoints) fault(a answer, lead *clientv3.StatusResponse) error {
 	return nil
 }
 
-// noteApplied keeps what members who come back have to catch up with: nothing, where all were left out, since indexes begin anew when a
-// cluster is restored.
+// noteApplied keeps what members who come back have to catch up with: nothing, where all were left out, since indexes and terms begin
+// anew when a cluster is restored.
 func (e *endpoints) noteApplied(good []answer) {
 	if used, _ := e.parted(); len(used) == 0 {
-		e.applied = 0
+		e.applied, e.oldest = 0, 0
 	}
 	for _, a := range good {
 		e.applied = max(e.applied, a.status.RaftAppliedIndex)
@@ -242,18 +243,18 @@ func (e *endpoints) lead(answers []answer) (lead *clientv3.StatusResponse) {
 }
 
 // follow gives up what the leader before may have been asked: what has waited long at the look that sees another one, and what still
-// waits at the next.
+// waits at the next. One that lags names a leader that was, and one that was elected again has forgotten what it was passed before.
 func (e *endpoints) follow(lead *clientv3.StatusResponse) {
 	e.underway.lose(e.elected)
 	e.elected = time.Time{}
-	if lead == nil || lead.Leader == e.leader {
+	if lead == nil || lead.RaftTerm == e.term || lead.RaftTerm < e.oldest {
 		return
 	}
-	if e.leader != 0 {
+	if e.term != 0 {
 		e.elected = time.Now()
 		e.underway.lose(e.elected.Add(-lookInterval))
 	}
-	e.leader = lead.Leader
+	e.term, e.oldest = lead.RaftTerm, lead.RaftTerm
 }
 
 // turn directs the client to the members that answer. If none does, it stays where it is.

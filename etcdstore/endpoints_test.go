@@ -139,6 +139,44 @@ func TestIndexesBeginAnew(t *testing.T) {
 	l.used(t, "restored", l.all...)
 }
 
+// loses reports whether a request that has waited long is ended by a look.
+func (l *looks) loses(t *testing.T) bool {
+	t.Helper()
+	ctx, waiting := l.underway.begin(t.Context())
+	defer l.underway.forget(waiting)
+	waiting.began = time.Now().Add(-time.Hour)
+	l.look(t)
+	return ctx.Err() != nil
+}
+
+// What was passed on to a leader is given up when there is another, or the same in a later term, and not when a member that lags names
+// one that was. Where all members were left out the terms may begin anew.
+func TestLeadersAreKnownByTheirTerms(t *testing.T) {
+	const one, two = "http://one:2379", "http://two:2379"
+	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(5, 1, 1), two: says(5, 1, 1)})
+	both := func(said *clientv3.StatusResponse) { l.said[one], l.said[two] = said, said }
+	for _, step := range []struct {
+		when string
+		said *clientv3.StatusResponse
+		want bool
+	}{
+		{"nothing has changed", says(5, 1, 1), false},
+		{"a leader that was", says(4, 2, 1), false},
+		{"the same leader again", says(5, 1, 1), false},
+		{"elected again", says(6, 1, 1), true},
+		{"a look later", says(6, 1, 1), true},
+		{"two looks later", says(6, 1, 1), false},
+		{"left out", nil, false},
+		{"still left out", nil, false},
+		{"a restored cluster", says(2, 1, 1), true},
+	} {
+		both(step.said)
+		if got := l.loses(t); got != step.want {
+			t.Errorf("%s: lost %v, want %v", step.when, got, step.want)
+		}
+	}
+}
+
 // Members are looked at while the reason is sought why one is left out. Here it takes until somebody reads the log.
 func TestLooksGoOnBesideReasons(t *testing.T) {
 	const one, two = "http://one:2379", "http://two:2379"
