@@ -70,21 +70,7 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 		return err
 	}
 	c.endpoints = newEndpoints(options.Endpoints, config, c.log)
-	c.client, err = clientv3.New(clientv3.Config{
-		Endpoints:            options.Endpoints,
-		TLS:                  config,
-		Username:             options.User,
-		Password:             options.Password,
-		DialTimeout:          options.Patience,
-		DialKeepAliveTime:    pingInterval,
-		DialKeepAliveTimeout: pingTimeout,
-		MaxCallSendMsgSize:   options.MaxRequestBytes + grpcOverhead,
-		Logger:               zap.NewNop(), // whoever asked tells of the error
-		DialOptions: []grpc.DialOption{
-			grpc.WithChainUnaryInterceptor(c.inspect), grpc.WithChainStreamInterceptor(c.endpoints.underway.stream),
-			grpc.WithConnectParams(reconnection), grpc.WithContextDialer(c.endpoints.connections.dial),
-		},
-	})
+	c.client, err = clientv3.New(c.config(options, c.endpoints.connections))
 	switch {
 	case err == nil:
 		c.endpoints.client = c.client
@@ -98,6 +84,24 @@ func (c *cluster) connect(ctx context.Context, options ClusterOptions) error {
 	return fmt.Errorf("connect to etcd: %w", explain(err))
 }
 
+func (c *cluster) config(options ClusterOptions, connections *connections) clientv3.Config {
+	return clientv3.Config{
+		Endpoints:            options.Endpoints,
+		TLS:                  c.endpoints.tls,
+		Username:             options.User,
+		Password:             options.Password,
+		DialTimeout:          options.Patience,
+		DialKeepAliveTime:    pingInterval,
+		DialKeepAliveTimeout: pingTimeout,
+		MaxCallSendMsgSize:   options.MaxRequestBytes + grpcOverhead,
+		Logger:               zap.NewNop(), // whoever asked tells of the error
+		DialOptions: []grpc.DialOption{
+			grpc.WithChainUnaryInterceptor(c.inspect), grpc.WithChainStreamInterceptor(c.endpoints.underway.stream),
+			grpc.WithConnectParams(reconnection), grpc.WithContextDialer(connections.dial),
+		},
+	}
+}
+
 // makeReady meets the members and the layout, and starts what lasts until care is done.
 func (c *cluster) makeReady(ctx, care context.Context, options ClusterOptions) (coordinators uint64, err error) {
 	answers, err := c.endpoints.meet(ctx, options.Patience)
@@ -107,8 +111,7 @@ func (c *cluster) makeReady(ctx, care context.Context, options ClusterOptions) (
 	c.identity.cluster.Store(c.endpoints.cluster)
 	c.room.see(answers, c.room.refusals.Load())
 	if options.Manage {
-		c.repairs = &repairs{client: c.client, revision: c.room.revision.Load, log: c.log}
-		c.endpoints.defragmented = c.repairs.member.Load
+		c.repairs = &repairs{client: c.client, defragment: c.defragmenter(options), revision: c.room.revision.Load, log: c.log}
 	}
 	if err := c.awaitRoom(ctx, care, answers); err != nil {
 		return 0, err

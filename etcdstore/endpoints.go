@@ -45,9 +45,7 @@ type endpoints struct {
 	underway    *underway
 	tls         *tls.Config // nil: none
 	log         zerolog.Logger
-	// defragmented is the member that is being repaired and answers nobody meanwhile, nil if none is. Nil itself: that never happens.
-	defragmented func() *string
-	tasks        sync.WaitGroup
+	tasks       sync.WaitGroup
 
 	// used by one goroutine
 	cluster uint64
@@ -276,7 +274,7 @@ func (e *endpoints) parted() (used, leftOut []string) {
 	return used, leftOut
 }
 
-// cut ends what is under way at members that are left out, or cut off, while others answer; but not the repair of one.
+// cut ends what is under way at members that are left out, or cut off, while others answer.
 func (e *endpoints) cut(answers []answer) {
 	used, hopeless := e.parted()
 	if len(used) == 0 {
@@ -285,11 +283,6 @@ func (e *endpoints) cut(answers []answer) {
 	for _, a := range answers {
 		if errors.Is(a.err, errCutOff) {
 			hopeless = append(hopeless, a.endpoint)
-		}
-	}
-	if e.defragmented != nil {
-		if member := e.defragmented(); member != nil {
-			hopeless = slices.DeleteFunc(hopeless, func(endpoint string) bool { return endpoint == *member })
 		}
 	}
 	e.connections.cut(hopeless...)

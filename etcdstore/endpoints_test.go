@@ -196,30 +196,20 @@ func TestLooksGoOnBesideReasons(t *testing.T) {
 	l.tasks.Wait()
 }
 
-// What is under way at a member that does not answer ends, unless that member is being repaired: then it ends behind that.
-func TestRepairIsSpared(t *testing.T) {
+// What is under way at a member that does not answer ends.
+func TestSilentMemberIsCut(t *testing.T) {
 	const one, two = "http://127.0.0.1:1", "http://127.0.0.1:2"
 	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(1, 1, 1), two: says(1, 1, 1)})
 	far, near := net.Pipe()
 	defer far.Close()
 	l.connections.open[&connection{near, "127.0.0.1:2", l.connections}] = struct{}{}
-	repaired := two
-	l.defragmented = func() *string {
-		if repaired == "" {
-			return nil
-		}
-		return &repaired
-	}
 	l.said[two] = nil
-	for range mostMisses {
-		l.look(t)
-	}
+	l.look(t)
 	if err := near.SetDeadline(time.Now()); err != nil {
-		t.Errorf("the connection of a repair was cut: %v", err)
+		t.Errorf("a connection was cut after one look: %v", err)
 	}
-	repaired = ""
 	l.look(t)
 	if err := near.SetDeadline(time.Now()); err == nil {
-		t.Error("a connection outlives the repair of a member that hangs")
+		t.Error("a connection outlives its member")
 	}
 }

@@ -29,22 +29,20 @@ type repairClient interface {
 	compactor
 	AlarmList(ctx context.Context) (*clientv3.AlarmResponse, error)
 	AlarmDisarm(ctx context.Context, member *clientv3.AlarmMember) (*clientv3.AlarmResponse, error)
-	Defragment(ctx context.Context, endpoint string) (*clientv3.DefragmentResponse, error)
 }
 
 // repairs do what an operator would do about a cluster that stores nothing for lack of space. One takes minutes at worst, and goes on
 // beside the looks at the members: one that is defragmented answers nobody.
 type repairs struct {
-	client   repairClient
-	revision func() int64 // the newest one
-	log      zerolog.Logger
+	client     repairClient
+	defragment func(ctx context.Context, endpoint string) error
+	revision   func() int64 // the newest one
+	log        zerolog.Logger
 
 	due   time.Time // used by see; zero: none is
 	next  time.Time // used by see: none begins before
 	going atomic.Bool
-	// member is the endpoint that is defragmented; nil: none is.
-	member atomic.Pointer[string]
-	tasks  sync.WaitGroup
+	tasks sync.WaitGroup
 }
 
 // see is told what the members of the cluster say. It does not block.
@@ -83,13 +81,23 @@ func (r *repairs) repair(ctx context.Context, members []answer) error {
 	return r.disarm(ctx)
 }
 
-func (r *repairs) defragment(ctx context.Context, endpoint string) error {
-	ctx, cancel := context.WithTimeout(ctx, defragmentTimeout)
-	defer cancel()
-	r.member.Store(&endpoint)
-	defer r.member.Store(nil)
-	_, err := r.client.Defragment(ctx, endpoint)
-	return err
+// defragmenter returns what defragments one member. The member answers nobody meanwhile: what else waits for it is given up, but not
+// this, which has a client of its own. To dial one member a client reads its endpoints without a lock, and those of the other change.
+func (c *cluster) defragmenter(options ClusterOptions) func(ctx context.Context, endpoint string) error {
+	config := c.config(options, newConnections())
+	return func(ctx context.Context, endpoint string) error {
+		ctx, cancel := context.WithTimeout(ctx, defragmentTimeout)
+		defer cancel()
+		config := config
+		config.Context, config.Endpoints = ctx, []string{endpoint}
+		client, err := clientv3.New(config)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		_, err = client.Defragment(ctx, endpoint)
+		return err
+	}
 }
 
 // disarm takes back the alarms for lack of space, and no other: one for corruption is for an operator to judge.

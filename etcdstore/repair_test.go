@@ -2,12 +2,14 @@ package etcdstore
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 )
 
 // slowMember is defragmented until it is let go.
@@ -18,10 +20,10 @@ type slowMember struct {
 	disarmed             []etcdserverpb.AlarmType
 }
 
-func (m *slowMember) Defragment(context.Context, string) (*clientv3.DefragmentResponse, error) {
+func (m *slowMember) defragment(context.Context, string) error {
 	m.defragmenting <- struct{}{}
 	<-m.letGo
-	return &clientv3.DefragmentResponse{}, nil
+	return nil
 }
 
 func (m *slowMember) AlarmList(context.Context) (*clientv3.AlarmResponse, error) {
@@ -42,7 +44,7 @@ func TestRepairGoesOnBesideTheLooks(t *testing.T) {
 			{MemberID: 1, Alarm: etcdserverpb.AlarmType_NOSPACE}, {MemberID: 2, Alarm: etcdserverpb.AlarmType_CORRUPT},
 		},
 	}
-	r := &repairs{client: client, revision: func() int64 { return 7 }, log: zerolog.Nop()}
+	r := &repairs{client: client, defragment: client.defragment, revision: func() int64 { return 7 }, log: zerolog.Nop()}
 	full := []answer{{endpoint: "member", status: &clientv3.StatusResponse{Errors: []string{"memberID:1 alarm:NOSPACE"}}}}
 	now := time.Unix(0, 0)
 	see := func() { r.see(t.Context(), now, full); now = now.Add(repairInterval) }
@@ -63,5 +65,39 @@ func TestRepairGoesOnBesideTheLooks(t *testing.T) {
 	r.tasks.Wait()
 	if got := len(client.revs); got != 2 {
 		t.Errorf("%d compactions, want the alarm that came back repaired", got)
+	}
+}
+
+// slowServer is a member that is defragmented until it is let go.
+type slowServer struct {
+	etcdserverpb.UnimplementedMaintenanceServer
+	defragmenting, letGo chan struct{}
+}
+
+func (s *slowServer) Defragment(context.Context, *etcdserverpb.DefragmentRequest) (*etcdserverpb.DefragmentResponse, error) {
+	close(s.defragmenting)
+	<-s.letGo
+	return &etcdserverpb.DefragmentResponse{}, nil
+}
+
+// etcdManageStore: what waits for a member that is defragmented is given up, but not the defragmentation.
+func TestRepairIsSpared(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, member := grpc.NewServer(), &slowServer{defragmenting: make(chan struct{}), letGo: make(chan struct{})}
+	etcdserverpb.RegisterMaintenanceServer(server, member)
+	go server.Serve(listener)
+	defer server.Stop()
+	endpoint := "http://" + listener.Addr().String()
+	c := &cluster{endpoints: newEndpoints([]string{endpoint}, nil, zerolog.Nop())}
+	done := make(chan error, 1)
+	go func() { done <- c.defragmenter(ClusterOptions{}.withDefaults())(t.Context(), endpoint) }()
+	<-member.defragmenting
+	c.endpoints.connections.cut(endpoint)
+	close(member.letGo)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
