@@ -22,6 +22,9 @@ const (
 	// of six that is renewed through a member that hangs is renewed through another in time. A member that is this slow loses its
 	// cluster's leader, too: etcd's own patience is a second (--election-timeout).
 	mostMisses = 2
+	// mostSpared is how often in a row it may not answer before connections are closed on which something comes from it. Each look makes a
+	// new one: a packet that is lost as it is made is sent again after a second, too late.
+	mostSpared = 2 * mostMisses
 )
 
 // MixedClustersError says that endpoints belong to clusters that do not know each other.
@@ -219,7 +222,7 @@ func (e *endpoints) fault(a answer, lead *clientv3.StatusResponse) error {
 // noteApplied keeps what members who come back have to catch up with: nothing, where all were left out, since indexes and terms begin
 // anew when a cluster is restored.
 func (e *endpoints) noteApplied(good []answer) {
-	if used, _ := e.parted(); len(used) == 0 {
+	if len(e.used()) == 0 {
 		e.applied, e.oldest = 0, 0
 	}
 	for _, a := range good {
@@ -257,33 +260,36 @@ func (e *endpoints) follow(lead *clientv3.StatusResponse) {
 
 // turn directs the client to the members that answer. If none does, it stays where it is.
 func (e *endpoints) turn(changed bool) {
-	if used, _ := e.parted(); changed && len(used) > 0 {
+	if used := e.used(); changed && len(used) > 0 {
 		e.client.SetEndpoints(used...)
 	}
 }
 
-// parted returns the endpoints that are used, and those that are left out.
-func (e *endpoints) parted() (used, leftOut []string) {
+// used returns the endpoints that are not left out.
+func (e *endpoints) used() (used []string) {
 	for _, endpoint := range e.all {
 		if e.misses[endpoint] < mostMisses {
 			used = append(used, endpoint)
-		} else {
-			leftOut = append(leftOut, endpoint)
 		}
 	}
-	return used, leftOut
+	return used
 }
 
-// cut ends what is under way at members that are left out, or cut off, while others answer.
+// cut ends what is under way at members that are left out, or cut off, while others answer. On a connection that stands answers may come
+// although no new one is made in time: such a member is spared for some looks, not for all, since one that stores nothing may renew leases.
 func (e *endpoints) cut(answers []answer) {
-	used, hopeless := e.parted()
-	if len(used) == 0 {
-		return
-	}
+	var lost, silent []string
 	for _, a := range answers {
-		if errors.Is(a.err, errCutOff) {
-			hopeless = append(hopeless, a.endpoint)
+		misses := e.misses[a.endpoint]
+		switch {
+		case errors.Is(a.err, errCutOff), misses >= mostMisses && a.status != nil, misses >= mostSpared:
+			lost = append(lost, a.endpoint)
+		case misses >= mostMisses:
+			silent = append(silent, a.endpoint)
 		}
 	}
-	e.connections.cut(hopeless...)
+	if len(e.used()) == 0 {
+		lost, silent = nil, nil
+	}
+	e.connections.cut(lost, silent)
 }

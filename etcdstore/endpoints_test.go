@@ -196,20 +196,58 @@ func TestLooksGoOnBesideReasons(t *testing.T) {
 	l.tasks.Wait()
 }
 
-// What is under way at a member that does not answer ends.
+// stands opens a connection to 127.0.0.1:2, on which hear makes something come.
+func (l *looks) stands(t *testing.T) (conn *connection, hear func()) {
+	t.Helper()
+	far, near := net.Pipe()
+	t.Cleanup(func() { far.Close() })
+	conn = &connection{Conn: near, address: "127.0.0.1:2", of: l.connections}
+	l.connections.open[conn] = struct{}{}
+	return conn, func() {
+		t.Helper()
+		go far.Write([]byte("x"))
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Errorf("nothing comes: %v", err)
+		}
+	}
+}
+
+// isCut reports whether the connection was closed.
+func (c *connection) isCut() bool { return c.SetDeadline(time.Time{}) != nil }
+
+// What is under way at a member that does not answer ends when nothing comes from it, and some looks later in any case.
 func TestSilentMemberIsCut(t *testing.T) {
 	const one, two = "http://127.0.0.1:1", "http://127.0.0.1:2"
 	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(1, 1, 1), two: says(1, 1, 1)})
-	far, near := net.Pipe()
-	defer far.Close()
-	l.connections.open[&connection{near, "127.0.0.1:2", l.connections}] = struct{}{}
+	silent, hear := l.stands(t)
+	speaking, hearMore := l.stands(t)
+	hear()
 	l.said[two] = nil
-	l.look(t)
-	if err := near.SetDeadline(time.Now()); err != nil {
-		t.Errorf("a connection was cut after one look: %v", err)
+	for miss := 1; miss <= mostSpared; miss++ {
+		l.look(t)
+		if got, want := silent.isCut(), miss >= mostMisses; got != want {
+			t.Errorf("silent, miss %d: cut %v, want %v", miss, got, want)
+		}
+		if got, want := speaking.isCut(), miss == mostSpared; got != want {
+			t.Errorf("speaking, miss %d: cut %v, want %v", miss, got, want)
+		}
+		if miss < mostSpared {
+			hearMore()
+		}
 	}
-	l.look(t)
-	if err := near.SetDeadline(time.Now()); err == nil {
-		t.Error("a connection outlives its member")
+}
+
+// What comes from a member that says itself that it is of no use changes nothing.
+func TestMemberThatIsBehindIsCut(t *testing.T) {
+	const one, two = "http://127.0.0.1:1", "http://127.0.0.1:2"
+	l := newLooks(t, map[string]*clientv3.StatusResponse{one: says(1, 1, 1), two: says(1, 1, 1)})
+	conn, hear := l.stands(t)
+	l.said[one] = says(2, 2, 1)
+	for range mostMisses {
+		hear()
+		l.look(t)
+	}
+	if !conn.isCut() {
+		t.Error("a connection to a member that lags stands")
 	}
 }

@@ -95,7 +95,7 @@ func TestRepairIsSpared(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.defragmenter(ClusterOptions{}.withDefaults())(t.Context(), endpoint) }()
 	<-member.defragmenting
-	c.endpoints.connections.cut(endpoint)
+	c.endpoints.connections.cut([]string{endpoint}, nil)
 	close(member.letGo)
 	if err := <-done; err != nil {
 		t.Error(err)
