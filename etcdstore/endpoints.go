@@ -196,7 +196,7 @@ func (e *endpoints) judge(ctx context.Context, answers []answer) (good []answer)
 	}
 	e.follow(lead)
 	e.turn(changed)
-	e.cut(answers)
+	e.cut(answers, confirmed(answers, lead))
 	e.noteApplied(good)
 	return good
 }
@@ -243,6 +243,20 @@ func (e *endpoints) lead(answers []answer) (lead *clientv3.StatusResponse) {
 	return lead
 }
 
+// confirmed is the term of the leader that lead names, if that member says so, too; 0: it does not. In an election one member still names
+// a leader that hangs while another knows of none: that cuts nobody off.
+func confirmed(answers []answer, lead *clientv3.StatusResponse) uint64 {
+	if lead == nil {
+		return 0
+	}
+	for _, a := range answers {
+		if a.err == nil && a.status.Header.GetMemberId() == lead.Leader && a.status.Leader == lead.Leader && a.status.RaftTerm == lead.RaftTerm {
+			return lead.RaftTerm
+		}
+	}
+	return 0
+}
+
 // follow gives up what the leader before may have been asked: what has waited long at the look that sees another one, and what still
 // waits at the next. One that lags names a leader that was, and one that was elected again has forgotten what it was passed before.
 func (e *endpoints) follow(lead *clientv3.StatusResponse) {
@@ -277,12 +291,13 @@ func (e *endpoints) used() (used []string) {
 
 // cut ends what is under way at members that are left out, or cut off, while others answer. On a connection that stands answers may come
 // although no new one is made in time: such a member is spared for some looks, not for all, since one that stores nothing may renew leases.
-func (e *endpoints) cut(answers []answer) {
+// One that knows of no leader is cut at once where another does lead, in term.
+func (e *endpoints) cut(answers []answer, term uint64) {
 	var lost, silent []string
 	for _, a := range answers {
 		misses := e.misses[a.endpoint]
 		switch {
-		case errors.Is(a.err, errCutOff), misses >= mostMisses && a.status != nil, misses >= mostSpared:
+		case errors.Is(a.err, errCutOff) && a.status.RaftTerm <= term, misses >= mostMisses && a.status != nil, misses >= mostSpared:
 			lost = append(lost, a.endpoint)
 		case misses >= mostMisses:
 			silent = append(silent, a.endpoint)

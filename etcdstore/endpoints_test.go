@@ -251,3 +251,34 @@ func TestMemberThatIsBehindIsCut(t *testing.T) {
 		t.Error("a connection to a member that lags stands")
 	}
 }
+
+// A member that knows of no leader is cut off at the first look if another leads, at the second if another is but named: in an election
+// that goes by.
+func TestElectionCutsNobody(t *testing.T) {
+	const one, two, three = "http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"
+	leads := says(5, 1, 1)
+	leads.Header.MemberId = 1
+	for _, test := range []struct {
+		what       string
+		one, three *clientv3.StatusResponse
+		two        *clientv3.StatusResponse
+		looks      int // until it is cut
+	}{
+		{"the leader says so", leads, says(5, 1, 1), says(5, 0, 1), 1},
+		{"the leader hangs", nil, says(5, 1, 1), says(5, 0, 1), 2},
+		{"the leader before says so", leads, says(5, 1, 1), says(6, 0, 1), 2},
+		{"the leader knows of none", says(5, 0, 1), says(5, 1, 1), says(5, 0, 1), 2},
+	} {
+		l := newLooks(t, map[string]*clientv3.StatusResponse{one: leads, two: says(5, 1, 1), three: says(5, 1, 1)})
+		conn, _ := l.stands(t)
+		l.said[one], l.said[two], l.said[three] = test.one, test.two, test.three
+		looks := 0
+		for !conn.isCut() && looks < mostSpared {
+			l.look(t)
+			looks++
+		}
+		if looks != test.looks {
+			t.Errorf("%s: cut at look %d, want %d", test.what, looks, test.looks)
+		}
+	}
+}
