@@ -7,6 +7,6 @@
 //
 // testdata/tests.tsv says which test belongs to which tier: T1 needs lookup, produce and consume, T2 transactions, T3 HTTP,
 // schemas, authentication or TLS. Tests that pass with no server at all are run and listed, but not counted.
-// testdata/known.tsv names the failures that are decisions of the server, with the reason. The exit code is 1 if a tier
-// misses its floor.
+// testdata/known.tsv names the failures that are decisions of the server, with the reason. Of T1 to T3 what else failed is run again,
+// alone, and where it passes then the report says at which try. The exit code is 1 if a tier misses its floor.
 package main

@@ -101,7 +101,7 @@ func (c *conformance) measure(ctx context.Context) (int, error) {
 		if err != nil {
 			return 2, errors.Join(err, server.Kill())
 		}
-		if err := c.seekAgain(ctx, results); err != nil {
+		if err := c.again(ctx, tests, results); err != nil {
 			return 2, errors.Join(err, server.Kill())
 		}
 		report.add(g, tests, results)
@@ -110,29 +110,6 @@ func (c *conformance) measure(ctx context.Context) (int, error) {
 		return 2, err
 	}
 	return report.print(len(c.only) > 0), nil
-}
-
-// seekByTime seeks to now and wants none of the messages that it published before. Where the last of them was published
-// within the same millisecond, Pulsar's rule, the first message at or after the time, delivers it.
-const seekByTime = "TestReaderWithSeekByTime"
-
-// seekTries is how often seekByTime is run before its failure counts.
-const seekTries = 8
-
-func (c *conformance) seekAgain(ctx context.Context, results map[string]result) error {
-	first, ran := results[seekByTime]
-	for try := 2; ran && !first.passed && try <= seekTries; try++ {
-		again, err := c.suite.run(ctx, clientPackage, []string{seekByTime})
-		if err != nil {
-			return err
-		}
-		if r := again[seekByTime]; r.passed {
-			r.output = fmt.Sprintf("passed at try %d: before, it had published in the millisecond that it seeks to", try)
-			results[seekByTime] = r
-			return nil
-		}
-	}
-	return nil
 }
 
 func names(tests []test) []string {

@@ -12,6 +12,7 @@ type report struct {
 	known    map[string]string
 	lines    []string // one per group
 	failures []string
+	later    []string // passed, but not at the first try
 	alone    []string
 	short    []string // groups below their floor
 }
@@ -28,6 +29,9 @@ func (r *report) add(g group, tests []test, results map[string]result) {
 			r.alone = append(r.alone, t.name)
 		} else {
 			counted++
+		}
+		if result.before != "" {
+			r.later = append(r.later, fmt.Sprintf("%-12s %s: %s", g.title, t.name, result.before))
 		}
 		switch {
 		case result.passed && !t.alone:
@@ -73,6 +77,9 @@ func (r *report) print(partial bool) int {
 	fmt.Println(strings.Join(r.lines, "\n"))
 	if len(r.failures) > 0 {
 		fmt.Printf("-- not passed: %d\n%s\n", len(r.failures), strings.Join(r.failures, "\n"))
+	}
+	if len(r.later) > 0 {
+		fmt.Printf("-- passed, but not at the first try: %d\n%s\n", len(r.later), strings.Join(r.later, "\n"))
 	}
 	if len(r.alone) > 0 {
 		sort.Strings(r.alone)

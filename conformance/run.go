@@ -24,6 +24,7 @@ type result struct {
 	skipped bool
 	seconds float64
 	output  string
+	before  string // of one that passed, but not at the first try
 }
 
 // event is a line of go tool test2json.
