@@ -32,8 +32,9 @@ const separator = " || " // between the answers of one key
 // lineKey is what lines of two recordings have in common.
 type lineKey struct{ scenario, step, request string }
 
-// texts are for people and differ without meaning; codes decide.
-var texts = regexp.MustCompile(` (msg|reason)="(\\.|[^"\\])*"`)
+// notCompared are texts, which are for people, and the time that an answer took, which a busy machine makes longer; codes decide. Where a
+// wait is the point, the scenario gives up on the answer and the line says so.
+var notCompared = regexp.MustCompile(` (msg|reason)="(\\.|[^"\\])*"| t=\d+s$`)
 
 // answersOf joins the answers of lines with the same key, in order, and returns the keys in order of appearance.
 func answersOf(lines []Line) (map[lineKey]string, []lineKey) {
@@ -41,7 +42,7 @@ func answersOf(lines []Line) (map[lineKey]string, []lineKey) {
 	var order []lineKey
 	for _, line := range lines {
 		key := lineKey{line.Scenario, line.Step, line.Request}
-		answer := texts.ReplaceAllString(line.Answer, "")
+		answer := notCompared.ReplaceAllString(line.Answer, "")
 		if earlier, ok := answers[key]; ok {
 			answers[key] = earlier + separator + answer
 			continue

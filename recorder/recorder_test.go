@@ -68,6 +68,21 @@ func readTables(t *testing.T) (observed []Line, listed []Listed) {
 	return observed, listed
 }
 
+// played is what a fresh server answers in scenario.
+func played(t *testing.T, scenario Scenario) []Line {
+	t.Helper()
+	p := start(t, t.TempDir())
+	ours, err := Record(target(p, "run"+scenario.Name+"x"), scenario)
+	kill(t, p)
+	if err != nil {
+		t.Fatalf("%v; the server's last lines:\n%s", err, strings.Join(p.Lines(), "\n"))
+	}
+	return ours
+}
+
+// tries is how often a scenario is played before a difference counts: what it gives a fixed time comes later on a busy machine.
+const tries = 3
+
 // Every answer is what Pulsar 4.0.7 answers, or its difference is listed with the requirement that makes it ours.
 func TestAnswers(t *testing.T) {
 	observed, listed := readTables(t)
@@ -77,16 +92,16 @@ func TestAnswers(t *testing.T) {
 		for _, scenario := range Scenarios {
 			t.Run(scenario.Name, func(t *testing.T) {
 				t.Parallel()
-				p := start(t, t.TempDir())
-				ours, err := Record(target(p, "run"+scenario.Name+"x"), scenario)
-				kill(t, p)
-				if err != nil {
-					t.Fatalf("%v; the server's last lines:\n%s", err, strings.Join(p.Lines(), "\n"))
-				}
 				of := func(name string) bool { return name == scenario.Name }
-				all, unlisted := Compare(ours,
-					slices.DeleteFunc(slices.Clone(observed), func(l Line) bool { return !of(l.Scenario) }),
-					slices.DeleteFunc(slices.Clone(listed), func(l Listed) bool { return !of(l.Scenario) }))
+				observed := slices.DeleteFunc(slices.Clone(observed), func(l Line) bool { return !of(l.Scenario) })
+				listed := slices.DeleteFunc(slices.Clone(listed), func(l Listed) bool { return !of(l.Scenario) })
+				ours := played(t, scenario)
+				all, unlisted := Compare(ours, observed, listed)
+				for try := 2; len(unlisted) > 0 && !*rewrite && try <= tries; try++ {
+					t.Logf("played again, for try %d: not as listed: %s", try, unlisted)
+					ours = played(t, scenario)
+					all, unlisted = Compare(ours, observed, listed)
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				seen[scenario.Name] = all
@@ -169,11 +184,11 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// An unlisted difference, a listed one that changed, a listed one that is gone: each is seen. Texts are not compared.
+// An unlisted difference, a listed one that changed, a listed one that is gone: each is seen. Texts and times are not compared.
 func TestCompare(t *testing.T) {
 	line := func(step, answer string) Line { return Line{"S", step, "REQ", answer} }
 	observed := []Line{line("same", `ok msg="a \" b"`), line("listed", "ok"), line("changed", "ok"), line("gone", "ok"), line("twice", "1"), line("twice", "2"), line("missing", "ok")}
-	ours := []Line{line("same", `ok msg="other"`), line("listed", "err"), line("changed", "err2"), line("gone", "ok"), line("twice", "1"), line("twice", "3"), line("extra", "ok")}
+	ours := []Line{line("same", `ok msg="other" t=2s`), line("listed", "err"), line("changed", "err2"), line("gone", "ok"), line("twice", "1"), line("twice", "3"), line("extra", "ok")}
 	listed := []Listed{{"S", "listed", "REQ", "err", "TC-1"}, {"S", "changed", "REQ", "err1", "TC-1"}, {"S", "gone", "REQ", "err", "TC-1"}}
 	all, unlisted := Compare(ours, observed, listed)
 	var steps []string
