@@ -19,9 +19,13 @@ var pipelineFlag = flag.Int("pipeline", 2000, "messages that go through the pipe
 
 const (
 	// pipelineTime bounds the whole run.
-	pipelineTime = 5 * time.Minute
+	pipelineTime = 15 * time.Minute
 	// requestTime bounds one operation, long enough for the server to start again and answer.
 	requestTime = 20 * time.Second
+	// betweenKills is how many messages are to be moved from one kill to the next, if that takes no longer than killPause. Each message
+	// is moved by every stage.
+	betweenKills = 100
+	killPause    = 20 * time.Second
 )
 
 // Messages pass a pipeline of transactions with the official Go client while the server is killed with -9 every few seconds: each
@@ -35,7 +39,7 @@ func TestPipelineDeliversEachOnce(t *testing.T) {
 	killing, stopKilling := context.WithCancel(ctx)
 	kills := 0
 	var killer sync.WaitGroup
-	killer.Go(func() { kills = kill(killing, s) })
+	killer.Go(func() { kills = kill(killing, s, p) })
 	p.Run(ctx)
 	stopKilling()
 	killer.Wait()
@@ -49,10 +53,17 @@ func TestPipelineDeliversEachOnce(t *testing.T) {
 	}
 }
 
-// kill kills the server again and again and returns how often.
-func kill(ctx context.Context, s *process.Instance) int {
+// kill kills the server again and again and returns how often: a slow pipeline gets on in between, and a fast one does not get through.
+func kill(ctx context.Context, s *process.Instance, p *workload.Pipeline) int {
 	for kills := 0; ; kills++ {
-		workload.Pause(ctx, time.Duration(1500+rand.IntN(2500))*time.Millisecond)
+		before, began, pause := p.Moved(), time.Now(), time.Duration(1500+rand.IntN(2500))*time.Millisecond
+		due := func() bool {
+			moved, waited := p.Moved()-before, time.Since(began)
+			return waited >= pause && moved >= betweenKills || waited >= killPause || moved >= int64(*pipelineFlag)
+		}
+		for ctx.Err() == nil && !due() {
+			workload.Pause(ctx, 10*time.Millisecond)
+		}
 		if ctx.Err() != nil {
 			return kills
 		}

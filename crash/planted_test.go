@@ -10,6 +10,15 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/workload"
 )
 
+// letWork lets the load run until it was answered some times, or cannot be.
+func letWork(l *workload.Load) {
+	answered := func() int { c := l.History().Counts(); return c.Opened + c.Messages }
+	enough, late := answered()+20, time.Now().Add(30*time.Second)
+	for l.Pause(500 * time.Millisecond); answered() < enough && time.Now().Before(late); {
+		l.Pause(50 * time.Millisecond)
+	}
+}
+
 // A server that answers before it writes is found out: the checks of this package can fail.
 func TestAnswerBeforeWriteIsCaught(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -30,7 +39,7 @@ func TestAnswerBeforeWriteIsCaught(t *testing.T) {
 				s.Kill()
 				l.Restarted()
 				s.Start(failpoint.Variable + "=early:" + string(c.kind) + ":50ms")
-				l.Pause(500 * time.Millisecond)
+				letWork(l)
 			}
 			s.Kill()
 			s.Start()

@@ -34,7 +34,7 @@ type Pipeline struct {
 	total       int
 	requestTime time.Duration
 
-	transactions, repeated, asked atomic.Int64
+	transactions, repeated, asked, moved atomic.Int64
 }
 
 // NewPipeline returns a pipeline for a number of messages. requestTime bounds one operation.
@@ -54,6 +54,9 @@ func (p *Pipeline) Run(ctx context.Context) {
 
 // Interrupted is how many transactions were begun again, or were committed without an answer at first.
 func (p *Pipeline) Interrupted() int64 { return p.repeated.Load() + p.asked.Load() }
+
+// Moved is how many messages were moved by one stage, of all stages together.
+func (p *Pipeline) Moved() int64 { return p.moved.Load() }
 
 func (p *Pipeline) entry() string { return p.addrs[rand.IntN(len(p.addrs))] }
 
@@ -172,6 +175,7 @@ func (s *pipelineSession) transaction(ctx context.Context, in []pulsar.Message, 
 	}
 	if committed {
 		s.done += len(out)
+		s.moved.Add(int64(len(out)))
 	}
 	return err
 }
