@@ -199,7 +199,7 @@ func TestFC04EndAfterDeadline(t *testing.T) {
 		action txn.Action
 		code   pulsarproto.ServerError
 	}{{txn.Abort, success}, {txn.Commit, pulsarproto.ServerError_InvalidTxnStatus}} {
-		id := f.begin(client, 300*time.Millisecond, "")
+		id := f.begin(client, 3*time.Second, "")
 		f.send(producer, "late", &id)
 		f.await("the deadline aborts it", func() bool { return f.describe(id).State == txn.Aborted.String() })
 		f.end(client, id, c.action, c.code)

@@ -66,20 +66,20 @@ func (f *fixture) connect() *wiretopic.Client {
 	return client
 }
 
-// fill writes keys of another program until the cluster takes no more.
-func fill(t *testing.T, ctx context.Context, client *clientv3.Client) {
+// fill writes keys of another program, a MiB each, until the cluster takes no more or it has as many. It reports whether it takes more.
+func fill(t *testing.T, ctx context.Context, client *clientv3.Client, most int) bool {
 	t.Helper()
 	value := strings.Repeat("x", 1<<20)
-	for i := range 100 {
-		_, err := client.Put(ctx, fmt.Sprint("/another/", i), value)
+	for i := range most {
+		_, err := client.Put(ctx, fmt.Sprintf("/another/%d/%d", most, i), value)
 		if errors.Is(err, rpctypes.ErrNoSpace) {
-			return
+			return false
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("etcd has no quota")
+	return true
 }
 
 // makeRoom does what an operator does about the alarm.
@@ -117,6 +117,7 @@ func etcdWithoutSpace(t *testing.T, met bool) {
 		t.Fatal(err)
 	}
 	f := newStopped(t, binaries.Ordinary(t), onEtcd(cluster.Endpoints()...)...)
+	fill(t, f.ctx, etcd, 10) // most of it now: the rest is to be quick
 	f.Start()
 	client := f.dial()
 	producer := f.produce(client, topic("t1"))
@@ -127,7 +128,9 @@ func etcdWithoutSpace(t *testing.T, met bool) {
 	f.send(producer, "overdue", &overdue)
 	deadline := time.Now().Add(soon)
 
-	fill(t, f.ctx, etcd)
+	if fill(t, f.ctx, etcd, 100) {
+		t.Fatal("etcd has no quota")
+	}
 	if met {
 		for range 10 {
 			client.StartNewTxn(0, 60_000, "", func(*pulsarproto.BaseCommand, error) {}) // whatever comes of them
@@ -297,7 +300,7 @@ func TestFC49LoadWhileCompacting(t *testing.T) {
 			if _, err := cluster.Compact(compacting); err != nil && compacting.Err() == nil && !errors.Is(err, rpctypes.ErrCompacted) {
 				t.Error(err)
 			}
-			if _, err := cluster.Members[0].Status(compacting); err != nil && compacting.Err() == nil {
+			if _, err := cluster.Members[0].Status(compacting); err != nil && compacting.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 		}

@@ -45,7 +45,7 @@ func TestFC17UseOfEndedTransaction(t *testing.T) {
 			return id
 		},
 		"timed out": func(f *fixture, client *wiretopic.Client, used *wiretopic.Producer) txn.ID {
-			id := f.begin(client, 200*time.Millisecond, "")
+			id := f.begin(client, 3*time.Second, "")
 			f.send(used, "bad", &id)
 			f.await("the deadline aborts it", func() bool { return f.describe(id).State == txn.Aborted.String() })
 			return id

@@ -18,7 +18,7 @@ func TestFC07DeadlineAfterRestart(t *testing.T) { onEveryStore(t, deadlineAfterR
 func deadlineAfterRestart(t *testing.T, f *fixture) {
 	client := f.dial()
 	producer := f.produce(client, topic("t1"))
-	id := f.begin(client, 2*time.Second, "")
+	id := f.begin(client, 6*time.Second, "")
 	f.send(producer, "in the transaction", &id)
 	f.send(producer, "behind it", nil)
 	f.Kill()

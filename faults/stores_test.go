@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +11,12 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdprocess"
 )
 
-// etcdLease is coordinatorLeaseSeconds of servers on an etcd cluster.
-const etcdLease = 2 * time.Second
+// etcdLease is coordinatorLeaseSeconds of servers on an etcd cluster: what an etcd that is slow for some seconds does not cost.
+const etcdLease = 6 * time.Second
 
 // onEtcd are the settings of a server on an etcd cluster, with one coordinator.
 func onEtcd(endpoints ...string) []string {
-	return []string{"metadataStoreUrl=etcd:" + strings.Join(endpoints, ","), "initialNumTransactionCoordinators=1", "coordinatorLeaseSeconds=2"}
+	return []string{"metadataStoreUrl=etcd:" + strings.Join(endpoints, ","), "initialNumTransactionCoordinators=1", fmt.Sprint("coordinatorLeaseSeconds=", int(etcdLease/time.Second))}
 }
 
 // storeVariable is the environment variable that makes every test run on an etcd cluster: "etcd".
