@@ -34,7 +34,7 @@ final class Outcome {
         String topic = topics.name("timeout");
         Producer<String> producer = topics.producer(topic);
         Consumer<String> consumer = topics.consumer(topic);
-        Transaction txn = topics.begin(1_000);
+        Transaction txn = topics.begin(5_000);
         send(producer, txn, "too late");
         send(producer, "plain");
         expect(consumer, "plain"); // visible once the deadline has aborted what stands before it
@@ -48,7 +48,7 @@ final class Outcome {
         String topic = topics.name("timeout-ack");
         send(topics.producer(topic), "m");
         Consumer<String> consumer = topics.consumer(topic);
-        Transaction txn = topics.begin(1_000);
+        Transaction txn = topics.begin(5_000);
         consumer.acknowledgeAsync(expect(consumer, "m").get(0).getMessageId(), txn).get();
         expect(consumer, "m");
     }
