@@ -64,6 +64,9 @@ func New(t testing.TB, options Options) *Cluster {
 	if options.Dir == "" {
 		options.Dir = t.TempDir()
 	}
+	if _, err := Build(t.Context()); err != nil { // which takes longer than a start
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), startTime)
 	defer cancel()
 	c, err := Start(ctx, options)
@@ -230,7 +233,7 @@ func (c *Cluster) Leader(ctx context.Context) (*Member, error) {
 
 // MoveLeader makes to the leader, if it is not.
 func (c *Cluster) MoveLeader(ctx context.Context, to *Member) error {
-	status, err := to.Status(ctx)
+	id, err := to.id(ctx)
 	if err != nil {
 		return err
 	}
@@ -242,7 +245,7 @@ func (c *Cluster) MoveLeader(ctx context.Context, to *Member) error {
 	if err != nil {
 		return err
 	}
-	if _, err := client.MoveLeader(ctx, status.Header.MemberId); err != nil {
+	if _, err := client.MoveLeader(ctx, id); err != nil {
 		return fmt.Errorf("move the leader from %s to %s: %w", leader.Name, to.Name, err)
 	}
 	return nil

@@ -18,6 +18,8 @@ const (
 	startTime = 60 * time.Second
 	// askTime bounds one question to a member that may be down.
 	askTime = 2 * time.Second
+	// busyTime bounds the questions to one that may only be busy.
+	busyTime = 10 * time.Second
 )
 
 // Member is one etcd server of a cluster, which may run or not.
@@ -179,6 +181,21 @@ func (m *Member) Status(ctx context.Context) (*clientv3.StatusResponse, error) {
 		return nil, fmt.Errorf("status of %s: %w", m.Name, err)
 	}
 	return status, nil
+}
+
+// id is what the member is to others. One that is busy is asked again; one that is paused is not waited for any longer.
+func (m *Member) id(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, busyTime)
+	defer cancel()
+	for {
+		status, err := m.Status(ctx)
+		if err == nil {
+			return status.Header.MemberId, nil
+		}
+		if waited := wait(ctx); waited != nil {
+			return 0, errors.Join(waited, err)
+		}
+	}
 }
 
 // Defragment gives free pages of the member's file back to the disk. Meanwhile the member answers nobody.

@@ -67,12 +67,12 @@ func (c *Cluster) Alarm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	status, err := c.Members[0].Status(ctx)
+	id, err := c.Members[0].id(ctx)
 	if err != nil {
 		return err
 	}
 	_, err = etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(ctx, &etcdserverpb.AlarmRequest{
-		Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: status.Header.MemberId, Alarm: etcdserverpb.AlarmType_NOSPACE,
+		Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: id, Alarm: etcdserverpb.AlarmType_NOSPACE,
 	})
 	if err != nil {
 		return fmt.Errorf("raise an alarm: %w", err)
