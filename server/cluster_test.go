@@ -48,10 +48,10 @@ func led(s *Server) (all []uint64) {
 	return all
 }
 
-// shared are the settings of servers on one etcd.
+// shared are the settings of servers on one etcd. Their leases are not to run out where etcd is slow for some seconds.
 func shared(etcd *etcdtest.Server, coordinators int) []string {
 	return []string{
-		"metadataStoreUrl=etcd:" + etcd.Endpoint, fmt.Sprint("initialNumTransactionCoordinators=", coordinators), "coordinatorLeaseSeconds=2",
+		"metadataStoreUrl=etcd:" + etcd.Endpoint, fmt.Sprint("initialNumTransactionCoordinators=", coordinators), "coordinatorLeaseSeconds=10",
 	}
 }
 
@@ -332,7 +332,8 @@ func TestHandOverUnderLoad(t *testing.T) {
 							return
 						}
 					}
-					for range 20 {
+					// Not for so long that a server that hands over waits no more.
+					for n, began := 0, time.Now(); n < 20 && time.Since(began) < 3*time.Second; n++ {
 						id, err := client.Begin(ctx, tc, 60_000, "")
 						if err == nil {
 							err = client.End(ctx, id, txn.Commit, "")

@@ -49,7 +49,7 @@ func (x *sickTxn) Commit() (*clientv3.TxnResponse, error) {
 // asks the other one.
 func TestWellAfterGivingUp(t *testing.T) {
 	etcd := etcdtest.Serve(t, "http", nil)
-	set := append(shared(etcd, 2), "coordinatorGiveUpSeconds=1")
+	set := append(shared(etcd, 2), "coordinatorGiveUpSeconds=1", "coordinatorLeaseSeconds=2") // it competes again only behind the lease
 	var sick atomic.Bool
 	options := load(t, set...)
 	options.WrapKV = func(kv clientv3.KV) clientv3.KV { return sickLog{kv, &sick} }

@@ -104,7 +104,7 @@ func TestEtcdAwayLongerThanTheLease(t *testing.T) {
 	etcd := etcdtest.Serve(t, "http", nil)
 	link := faultnet.New(t, strings.TrimPrefix(etcd.Endpoint, "http://"))
 	set := shared(etcd, 2)
-	behind := start(t, load(t, append(set, "metadataStoreUrl=etcd:http://"+link.Addr())...))
+	behind := start(t, load(t, append(set, "metadataStoreUrl=etcd:http://"+link.Addr(), "coordinatorLeaseSeconds=2")...))
 	other := start(t, load(t, set...))
 	evenly(t, 2, behind, other)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
