@@ -24,7 +24,7 @@ const patience = 30 * time.Second
 func join(t testing.TB, client cluster.Client, change func(*cluster.Options)) *cluster.Cluster {
 	t.Helper()
 	options := cluster.Options{
-		Client: client, Keys: etcdtest.Space, Lease: 2 * time.Second, Log: zerolog.New(zerolog.NewTestWriter(t)),
+		Client: client, Keys: etcdtest.Space, Lease: 10 * time.Second, Log: zerolog.New(zerolog.NewTestWriter(t)),
 		Self: cluster.Instance{ServiceURL: "pulsar://127.0.0.1:6650"},
 	}
 	if change != nil {

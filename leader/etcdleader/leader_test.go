@@ -92,7 +92,7 @@ func TestContract(t *testing.T) {
 			Contender: func(t testing.TB) leadertest.Contender {
 				instances++
 				name := strconv.Itoa(instances)
-				return placed{contender(t, store, etcdleader.Options{Lease: 2 * time.Second, Instance: name, Placement: place}), name}
+				return placed{contender(t, store, etcdleader.Options{Lease: 20 * time.Second, Instance: name, Placement: place}), name}
 			},
 			Place: func(c leadertest.Contender) { place.set(c.(placed).instance) },
 			Holds: func(t testing.TB, term leadertest.Term) bool {
@@ -117,10 +117,10 @@ func TestContract(t *testing.T) {
 func TestStuckPlace(t *testing.T) {
 	store, place := etcdtest.Open(t, nil), newPlacement()
 	place.set("stuck")
-	here := contender(t, store, etcdleader.Options{Lease: time.Second, Instance: "here", Placement: place})
+	here := contender(t, store, etcdleader.Options{Lease: 3 * time.Second, Instance: "here", Placement: place})
 	began := time.Now()
 	term := win(t, here)
-	if took := time.Since(began); took < 2*time.Second {
+	if took := time.Since(began); took < 4*time.Second {
 		t.Errorf("the seat of another was taken after %v", took)
 	}
 	place.set("stuck")
