@@ -113,7 +113,7 @@ func startCluster(t testing.TB, size int) []*embed.Etcd {
 		cfg.ListenClientUrls, cfg.AdvertiseClientUrls = nil, nil
 		cfg.InitialCluster = strings.Join(initial, ",")
 		cfg.EnableGRPCGateway = false
-		cfg.TickMs, cfg.ElectionMs = 50, 500
+		cfg.TickMs, cfg.ElectionMs = 100, 2000
 		cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 		member, err := embed.StartEtcd(cfg)
 		if err != nil {
