@@ -21,7 +21,7 @@ func newGuarded(t *testing.T, set ...string) *fixture {
 	t.Helper()
 	f := newStopped(t, binaries.Ordinary(t), append([]string{
 		"authenticationEnabled=true", "authorizationEnabled=true", "superUserRoles=admin", "proxyRoles=proxy",
-		"authenticationProviders=AuthenticationProviderToken", "authenticationRefreshCheckSeconds=1",
+		"authenticationProviders=AuthenticationProviderToken", "authenticationRefreshCheckSeconds=4",
 		tokentest.Setting(),
 	}, set...)...)
 	f.token = tokentest.Sign(t, "admin", time.Now().Add(time.Hour))
@@ -129,7 +129,7 @@ type expiring struct {
 }
 
 // tokenTime is for how long the first token is good; tokens know whole seconds.
-const tokenTime = 5 * time.Second
+const tokenTime = 10 * time.Second
 
 func newExpiring(f *fixture, refreshes bool) *expiring {
 	f.Helper()
