@@ -16,7 +16,10 @@ const etcdLease = 6 * time.Second
 
 // onEtcd are the settings of a server on an etcd cluster, with one coordinator.
 func onEtcd(endpoints ...string) []string {
-	return []string{"metadataStoreUrl=etcd:" + strings.Join(endpoints, ","), "initialNumTransactionCoordinators=1", fmt.Sprint("coordinatorLeaseSeconds=", int(etcdLease/time.Second))}
+	return []string{
+		"metadataStoreUrl=etcd:" + strings.Join(endpoints, ","), "initialNumTransactionCoordinators=1",
+		fmt.Sprint("coordinatorLeaseSeconds=", int(etcdLease/time.Second)),
+	}
 }
 
 // storeVariable is the environment variable that makes every test run on an etcd cluster: "etcd".
