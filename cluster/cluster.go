@@ -65,7 +65,7 @@ type Cluster struct {
 	tasks   sync.WaitGroup
 	leave   chan struct{} // closed by Leave
 	left    chan struct{} // closed when the own record is gone
-	missing chan struct{} // holds a signal if the own record is not as it should be
+	wrong   chan struct{} // holds a signal if the own record is not as it should be
 
 	mu           sync.Mutex // guards the following
 	self         Instance
@@ -102,7 +102,7 @@ func Join(ctx context.Context, options Options) (*Cluster, error) {
 	run, stop := context.WithCancel(context.Background())
 	c := &Cluster{
 		options: options, stop: stop, self: options.Self,
-		leave: make(chan struct{}), left: make(chan struct{}), missing: make(chan struct{}, 1), clocks: map[string]int64{},
+		leave: make(chan struct{}), left: make(chan struct{}), wrong: make(chan struct{}, 1), clocks: map[string]int64{},
 	}
 	if c.self.ID == "" {
 		c.self.ID = NewID()

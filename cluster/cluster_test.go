@@ -187,6 +187,33 @@ func TestRecordIsPutRight(t *testing.T) {
 	}
 }
 
+// A record that was written late comes behind the deletion by a process that leaves: others are not to place anything there.
+func TestRecordThatComesLate(t *testing.T) {
+	client := etcdtest.Open(t, nil).Client()
+	a, b := join(t, client, nil), join(t, client, nil)
+	await(t, a, "a sees both", sees(a, 2))
+	key := etcdtest.Space.Instance(b.Self().ID)
+	record, err := client.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, a, "b has left", sees(a, 1))
+	late, err := client.Put(t.Context(), key, string(record.Kvs[0].Value), clientv3.WithLease(b.Session().Lease))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen, follows := <-client.Watch(ctx, key, clientv3.WithRev(late.Header.Revision+1))
+	if !follows || seen.Err() != nil || seen.Events[0].Type != clientv3.EventTypeDelete {
+		t.Fatalf("behind the late record: %v, %v", seen.Events, seen.Err())
+	}
+	await(t, a, "b has left", sees(a, 1))
+}
+
 // Keys of others under our prefix are no instances and do no harm.
 func TestForeignKeys(t *testing.T) {
 	client := etcdtest.Open(t, nil).Client()

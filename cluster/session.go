@@ -58,6 +58,14 @@ func (c *Cluster) announce(ctx context.Context) error {
 	return nil
 }
 
+// correct writes the own record, or deletes it when this process is leaving: one that was written late may have come behind the deletion.
+func (c *Cluster) correct(ctx context.Context) error {
+	if c.Leaving() {
+		return c.withdraw(ctx)
+	}
+	return c.announce(ctx)
+}
+
 // Leaving reports whether Leave was called.
 func (c *Cluster) Leaving() bool {
 	c.mu.Lock()
@@ -144,8 +152,8 @@ func (c *Cluster) tend(run context.Context) {
 			if err = c.withdraw(run); err == nil {
 				leave = nil
 			}
-		case <-c.missing:
-			err = c.announce(run)
+		case <-c.wrong:
+			err = c.correct(run)
 		case <-next.C:
 			err = c.announce(run)
 		}

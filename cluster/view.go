@@ -118,9 +118,9 @@ func (c *Cluster) read(ctx context.Context) (revision int64, err error) {
 	c.compareAddresses(instances)
 	c.see(instances)
 	c.mu.Unlock()
-	if !own && !c.Leaving() {
+	if own == c.Leaving() {
 		select {
-		case c.missing <- struct{}{}:
+		case c.wrong <- struct{}{}:
 		default:
 		}
 	}
