@@ -13,7 +13,12 @@ type Schemas struct{ prefix string }
 
 // TopicSchemas returns the key space of a topic's schemas. namespace is its local part, topic the name without partition.
 func (s Space) TopicSchemas(tenant, namespace, topic string) Schemas {
-	return Schemas{s.root + "schemas/" + url.PathEscape(tenant) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(topic) + "/"}
+	return Schemas{s.NamespaceSchemas(tenant, namespace) + url.PathEscape(topic) + "/"}
+}
+
+// NamespaceSchemas is the prefix of the schemas of all topics of a namespace.
+func (s Space) NamespaceSchemas(tenant, namespace string) string {
+	return s.root + "schemas/" + url.PathEscape(tenant) + "/" + url.PathEscape(namespace) + "/"
 }
 
 // Prefix is the prefix of everything of the schemas.

@@ -15,7 +15,7 @@ import (
 //	topics/partitioned/<domain>/<tenant>/<namespace>/<topic>  a partitioned topic
 //	topics/name/<domain>/<tenant>/<namespace>/<topic>   a topic or a partition; its create revision is the topic's id
 //	topics/deleted/<id>                                 a deleted topic some of whose data is still there
-//	topics/creator/<instance>                           what an instance's creations of topics compare; without an instance: of the one process
+//	topics/creator/<instance>                           what an instance's creations compare; without an instance: those of the one process
 //	topics/data/<id>/...                                see Topic
 //
 // Names of topics are path-escaped, so they cannot leave their place.
@@ -79,7 +79,8 @@ func (s Space) TopicName(domain, tenant, namespace, topic string) string {
 	return s.TopicNamePrefix(domain, tenant, namespace) + url.PathEscape(topic)
 }
 
-// Creator is the key that the creations of topics by an instance compare. instance is empty for the one process of an embedded store.
+// Creator is the key that the creations by an instance compare, of topics and of all that belongs to them. instance is empty for the one
+// process of an embedded store.
 func (s Space) Creator(instance string) string { return s.Topics() + "creator/" + instance }
 
 // DeletedPrefix is the prefix of the deleted topics whose data is not all gone.

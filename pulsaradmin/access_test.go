@@ -36,7 +36,7 @@ func guarded(t *testing.T) *handler {
 	t.Helper()
 	store := etcdtest.Open(t, nil)
 	r, err := resources.Open(t.Context(), resources.Options{
-		KV: store.Client(), Watcher: store.Client(), Keys: etcdtest.Space, Cluster: "here", Log: zerolog.Nop(),
+		KV: store.Client(), Watcher: store.Client(), Keys: etcdtest.Space, Creator: etcdtest.Creator(t, store.Client()), Cluster: "here", Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,9 @@ package pulsaradmin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/pulsar-tc/pulsar-tc/authorization"
@@ -42,18 +44,26 @@ func authPolicies(auth resources.AuthPolicies) resources.AuthPolicies {
 	return auth
 }
 
-// changeAuth alters the permissions of a namespace.
+// changeAuth alters the permissions of a namespace, and writes nothing if alter changes nothing.
 func (h *handler) changeAuth(ctx context.Context, namespace string, alter func(*resources.AuthPolicies)) error {
-	return h.Resources.UpdateNamespace(ctx, namespace, func(d resources.Document) error {
-		var stored resources.Policies
-		if err := d.Decode(&stored); err != nil {
+	err := h.Resources.UpdateNamespace(ctx, namespace, func(d resources.Document) error {
+		var before, stored resources.Policies
+		if err := errors.Join(d.Decode(&before), d.Decode(&stored)); err != nil {
 			return err
 		}
 		auth := authPolicies(stored.Auth)
-		alter(&auth)
+		if alter(&auth); reflect.DeepEqual(auth, authPolicies(before.Auth)) {
+			return errUnchanged
+		}
 		return d.Set(authMember, auth)
 	})
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
+	return err
 }
+
+var errUnchanged = errors.New("the permissions are as they were")
 
 var actions = []string{
 	authorization.Produce, authorization.Consume, authorization.Functions, authorization.Sources, authorization.Sinks, authorization.Packages,

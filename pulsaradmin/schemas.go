@@ -208,6 +208,9 @@ type numberAnswer struct {
 }
 
 func (h *handler) deleteSchema(c *call, name topicname.Name) (any, error) {
+	if _, err := h.namespace(c.Context(), name.NamespaceName()); err != nil {
+		return nil, err
+	}
 	number, err := h.Schemas.Delete(c.Context(), name, c.flag("force"))
 	if err != nil {
 		return nil, err

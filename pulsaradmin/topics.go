@@ -8,7 +8,6 @@ import (
 	"maps"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -199,13 +198,12 @@ func (h *handler) withGrants(ctx context.Context, namespace string, deleted erro
 	if deleted != nil && !errors.Is(deleted, topic.ErrTopicNotFound) {
 		return deleted
 	}
-	found, err := h.Resources.FindNamespace(ctx, namespace)
-	if found == nil || err != nil || !slices.ContainsFunc(slices.Collect(maps.Keys(found.Auth.Topics)), of) {
-		return cmp.Or(deleted, err)
-	}
-	err = h.changeAuth(ctx, namespace, func(auth *resources.AuthPolicies) {
+	err := h.changeAuth(ctx, namespace, func(auth *resources.AuthPolicies) {
 		maps.DeleteFunc(auth.Topics, func(topic string, _ map[string][]string) bool { return of(topic) })
 	})
+	if errors.Is(err, resources.ErrNamespaceNotFound) || errors.Is(err, resources.ErrTenantNotFound) {
+		err = nil
+	}
 	return cmp.Or(deleted, err)
 }
 

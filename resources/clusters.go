@@ -1,10 +1,6 @@
 package resources
 
-import (
-	"context"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-)
+import "context"
 
 // Cluster returns a cluster; nil if it does not exist. It must not be changed.
 func (r *Resources) Cluster(cluster string) *Document { return r.clusters.get(tenantName(cluster)) }
@@ -24,14 +20,9 @@ func (r *Resources) UpdateCluster(ctx context.Context, cluster string, alter fun
 
 // DeleteCluster deletes a cluster; this one comes back with the next start. Errors: ErrClusterNotFound.
 func (r *Resources) DeleteCluster(ctx context.Context, cluster string) error {
-	key := r.options.Keys.Cluster(cluster)
-	result, err := r.commit(ctx, "delete cluster "+cluster, []clientv3.Cmp{exists(key)}, []clientv3.Op{clientv3.OpDelete(key)}, nil)
-	if err != nil {
-		return err
+	revision, err := r.remove(ctx, deletion{key: r.options.Keys.Cluster(cluster), absent: ErrClusterNotFound})
+	if err == nil {
+		r.clusters.wrote(tenantName(cluster), nil, revision)
 	}
-	if !result.Succeeded {
-		return ErrClusterNotFound
-	}
-	r.clusters.wrote(tenantName(cluster), nil, result.Header.Revision)
-	return nil
+	return err
 }

@@ -83,24 +83,20 @@ func (r *Resources) UpdateNamespace(ctx context.Context, namespace string, alter
 func (r *Resources) DeleteNamespace(ctx context.Context, namespace string) error {
 	tenant, local, name := splitNamespace(namespace)
 	keys := r.options.Keys
-	key := keys.Namespace(tenant, local)
-	compares, then := []clientv3.Cmp{exists(key)}, []clientv3.Op{clientv3.OpDelete(key)}
+	d := deletion{
+		key: keys.Namespace(tenant, local), absent: ErrNamespaceNotFound, needed: ErrNamespaceNotEmpty,
+		with: []clientv3.Op{clientv3.OpDelete(keys.NamespaceSchemas(tenant, local), clientv3.WithPrefix())},
+	}
 	for _, domain := range domains {
-		compares = append(compares, none(keys.TopicNamePrefix(domain, tenant, local)), none(keys.PartitionedPrefix(domain, tenant, local)))
-		then = append(then, clientv3.OpDelete(keys.NamespacePoliciesPrefix(domain, tenant, local), clientv3.WithPrefix()))
+		d.needs = append(d.needs, none(keys.TopicNamePrefix(domain, tenant, local)), none(keys.PartitionedPrefix(domain, tenant, local)))
+		d.with = append(d.with, clientv3.OpDelete(keys.NamespacePoliciesPrefix(domain, tenant, local), clientv3.WithPrefix()))
 	}
-	result, err := r.commit(ctx, "delete namespace "+namespace, compares, then, []clientv3.Op{clientv3.OpGet(key, clientv3.WithCountOnly())})
-	switch {
-	case err != nil:
-		return err
-	case result.Succeeded:
-		r.namespaces.wrote(name, nil, result.Header.Revision)
-		r.forgetTopics(name, result.Header.Revision)
-		return nil
-	case result.Responses[0].GetResponseRange().Count == 0:
-		return ErrNamespaceNotFound
+	revision, err := r.remove(ctx, d)
+	if err == nil {
+		r.namespaces.wrote(name, nil, revision)
+		r.forgetTopics(name, revision)
 	}
-	return ErrNamespaceNotEmpty
+	return err
 }
 
 // forgetTopics forgets the policies of the topics of a namespace that was deleted.

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/etcdcreator"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
@@ -22,6 +23,8 @@ type Options struct {
 	Watcher clientv3.Watcher
 	Keys    keyspace.Space
 	Log     zerolog.Logger
+	// Creator makes what is not there yet.
+	Creator *etcdcreator.Creator
 	// Cluster is the name of this cluster, which exists from the start.
 	Cluster string
 	// Shared tells that other processes write to the store.

@@ -27,8 +27,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, store *etcdstore.Store) *Resources {
 	t.Helper()
+	return openOn(t, store, store.Client())
+}
+
+// openOn opens what writes and reads through kv.
+func openOn(t *testing.T, store *etcdstore.Store, kv clientv3.KV) *Resources {
+	t.Helper()
 	r, err := Open(t.Context(), Options{
-		KV: store.Client(), Watcher: store.Client(), Keys: etcdtest.Space, Cluster: "here", Log: zerolog.New(zerolog.NewTestWriter(t)),
+		KV: kv, Watcher: store.Client(), Keys: etcdtest.Space, Creator: etcdtest.Creator(t, kv), Cluster: "here",
+		Log: zerolog.New(zerolog.NewTestWriter(t)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +220,7 @@ func TestNamespaceMadeElsewhere(t *testing.T) {
 	other := open(t, store)
 	for _, shared := range []bool{true, false} {
 		late, err := Open(t.Context(), Options{
-			KV: store.Client(), Watcher: deafWatcher{}, Keys: etcdtest.Space, Cluster: "here", Shared: shared, Log: zerolog.Nop(),
+			KV: store.Client(), Watcher: deafWatcher{}, Keys: etcdtest.Space, Creator: etcdtest.Creator(t, store.Client()), Cluster: "here", Shared: shared, Log: zerolog.Nop(),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -381,7 +388,7 @@ func TestTopicPoliciesNeedTheirNamespace(t *testing.T) {
 	store := etcdtest.Open(t, nil)
 	other := open(t, store)
 	late, err := Open(t.Context(), Options{
-		KV: store.Client(), Watcher: deafWatcher{}, Keys: etcdtest.Space, Cluster: "here", Shared: true, Log: zerolog.Nop(),
+		KV: store.Client(), Watcher: deafWatcher{}, Keys: etcdtest.Space, Creator: etcdtest.Creator(t, store.Client()), Cluster: "here", Shared: true, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)

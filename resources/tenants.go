@@ -2,7 +2,6 @@ package resources
 
 import (
 	"context"
-	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -25,20 +24,14 @@ func (r *Resources) UpdateTenant(ctx context.Context, tenant string, alter func(
 
 // DeleteTenant deletes a tenant without namespaces. Errors: ErrTenantNotFound, ErrTenantNotEmpty.
 func (r *Resources) DeleteTenant(ctx context.Context, tenant string) error {
-	key := r.options.Keys.Tenant(tenant)
-	result, err := r.commit(ctx, "delete tenant "+tenant,
-		[]clientv3.Cmp{exists(key), none(r.options.Keys.NamespacePrefix(tenant))},
-		[]clientv3.Op{clientv3.OpDelete(key)}, []clientv3.Op{clientv3.OpGet(key, clientv3.WithCountOnly())})
-	switch {
-	case err != nil:
-		return err
-	case result.Succeeded:
-		r.tenants.wrote(tenantName(tenant), nil, result.Header.Revision)
-		return nil
-	case result.Responses[0].GetResponseRange().Count == 0:
-		return ErrTenantNotFound
+	revision, err := r.remove(ctx, deletion{
+		key: r.options.Keys.Tenant(tenant), absent: ErrTenantNotFound,
+		needs: []clientv3.Cmp{none(r.options.Keys.NamespacePrefix(tenant))}, needed: ErrTenantNotEmpty,
+	})
+	if err == nil {
+		r.tenants.wrote(tenantName(tenant), nil, revision)
 	}
-	return ErrTenantNotEmpty
+	return err
 }
 
 // creation is a new document, and what must hold for it.
@@ -61,7 +54,7 @@ func create[V any](ctx context.Context, r *Resources, t *table[V], c creation) e
 	}
 	key := t.prefix + c.name
 	absent := clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
-	result, err := r.commit(ctx, "create "+c.name, append(c.needs, absent),
+	result, err := r.put(ctx, "create "+c.name, append(c.needs, absent),
 		[]clientv3.Op{clientv3.OpPut(key, string(text))}, []clientv3.Op{clientv3.OpGet(key, clientv3.WithCountOnly())})
 	switch {
 	case err != nil:
@@ -73,14 +66,4 @@ func create[V any](ctx context.Context, r *Resources, t *table[V], c creation) e
 		return c.taken
 	}
 	return c.missing
-}
-
-func (r *Resources) commit(ctx context.Context, what string, compares []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.options.StoreTimeout)
-	defer cancel()
-	result, err := r.options.KV.Txn(ctx).If(compares...).Then(then...).Else(otherwise...).Commit()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	return result, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/etcdcreator"
 	"github.com/pulsar-tc/pulsar-tc/peer"
 	"github.com/pulsar-tc/pulsar-tc/topic"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -62,6 +63,15 @@ func (s *Server) share(options *topic.Options) {
 	if s.options.External() {
 		options.Instance, options.Watcher = cluster.Member{Cluster: s.cluster}, s.store.Client()
 	}
+}
+
+// creatorOptions name the instance by what is known when something is made: this process has joined the cluster then.
+func (s *Server) creatorOptions() etcdcreator.Options {
+	options := etcdcreator.Options{KV: s.kv, Keys: s.options.space(), Log: s.options.Log}
+	if s.options.External() {
+		options.Instance = func() etcdcreator.Instance { return cluster.Member{Cluster: s.cluster} }
+	}
+	return options
 }
 
 // serving is the instance that serves a topic, or is to serve it, for a topic that no coordinator serves. Errors: txn.ErrNotReady.

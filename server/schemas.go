@@ -77,7 +77,7 @@ func (t *namedTopics) subscribeNonPersistent(ctx context.Context, name topicname
 
 func (s *Server) schemaOptions() registry.Options {
 	return registry.Options{
-		KV: s.kv, Keys: s.options.space(), Policy: s.schemaPolicy, MaxBytes: s.limits.messageSize,
+		KV: s.kv, Keys: s.options.space(), Creator: s.creator, Policy: s.schemaPolicy, MaxBytes: s.limits.messageSize,
 		Admit: s.admitMessage, Wrote: s.store.Wrote,
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/pulsar-tc/pulsar-tc/cluster"
 	"github.com/pulsar-tc/pulsar-tc/conn"
 	"github.com/pulsar-tc/pulsar-tc/coordinator"
+	"github.com/pulsar-tc/pulsar-tc/etcdcreator"
 	"github.com/pulsar-tc/pulsar-tc/etcdstore"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/leader/etcdleader"
@@ -56,6 +57,7 @@ type Server struct {
 	growing        sync.Mutex    // held by who changes count
 	// missing is what the layout of the store lacks, by the last look; nil: nothing.
 	missing   atomic.Pointer[txn.CorruptError]
+	creator   *etcdcreator.Creator
 	resources *resources.Resources
 	// brokerPolicies hold where neither a topic nor its namespace says otherwise.
 	brokerPolicies topic.Policies
@@ -126,9 +128,12 @@ func ignoreClosed(err error) error {
 
 // openResources reads tenants, namespaces and policies, which topics and permissions rest on.
 func (s *Server) openResources(ctx, _ context.Context) error {
+	s.creator = etcdcreator.New(s.creatorOptions())
+	s.onClose(func(context.Context) error { s.creator.Close(); return nil })
 	opened, err := resources.Open(ctx, resources.Options{
 		Changed: s.rightsChanged, Shared: s.options.External(),
-		KV: s.kv, Watcher: s.store.Client(), Keys: s.options.space(), Log: s.options.Log, Cluster: s.options.Config.ClusterName,
+		KV: s.kv, Watcher: s.store.Client(), Keys: s.options.space(), Creator: s.creator, Log: s.options.Log,
+		Cluster: s.options.Config.ClusterName,
 	})
 	if err != nil {
 		return err
@@ -153,7 +158,7 @@ func (s *Server) startTopics(_, run context.Context) error {
 
 	registrar := &registrar{server: s}
 	topicOptions := s.options.topics(s.limits)
-	topicOptions.KV, topicOptions.Registrar = s.kv, registrar
+	topicOptions.KV, topicOptions.Creator, topicOptions.Registrar = s.kv, s.creator, registrar
 	topicOptions.Policies, topicOptions.NamespaceExists, topicOptions.AutoCreation = s.topicPolicies, s.namespaceExists, s.autoCreation
 	s.schemas = registry.New(s.schemaOptions())
 	topicOptions.Schemas = s.schemas

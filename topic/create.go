@@ -18,36 +18,58 @@ func (ts *Topics) CreateTopic(ctx context.Context, name topicname.Name, properti
 	if err := ts.checkStored(ctx, name); err != nil {
 		return err
 	}
-	if partition := name.Partition(); partition >= 0 {
-		partitions, err := ts.partitions(ctx, name.Base())
+	for {
+		b, err := ts.base(ctx, name)
 		if err != nil {
 			return err
 		}
-		if partitions > 0 && partition >= partitions {
-			return notAPartition(name, partitions)
+		switch partition := name.Partition(); {
+		case b.number > 0 && partition < 0:
+			return errTakenByPartitioned(name)
+		case b.number > 0 && partition >= b.number:
+			return notAPartition(name, b.number)
 		}
+		_, made, err := ts.create(ctx, name, b, attributes{Properties: properties})
+		switch {
+		case errors.Is(err, errChanged):
+			continue
+		case err == nil && !made:
+			return fmt.Errorf("%w: %s", ErrTopicExists, name)
+		}
+		return err
 	}
-	_, made, err := ts.create(ctx, name, attributes{Properties: properties})
-	if err == nil && !made {
-		err = fmt.Errorf("%w: %s", ErrTopicExists, name)
-	}
-	return err
 }
 
 func notAPartition(name topicname.Name, partitions int) error {
 	return fmt.Errorf("%w: Illegal topic partition name %s with max allowed %d partitions", txn.ErrNotAllowed, name, partitions)
 }
 
-// create makes a topic, and returns the id of the one that was made meanwhile if there is one. A partitioned topic of the same
-// name that was made meanwhile stays the only one.
-func (ts *Topics) create(ctx context.Context, name topicname.Name, a attributes) (id uint64, made bool, err error) {
+// base is the partitioned topic of a name, as it was read. The zero base: there is none.
+type base struct {
+	number  int   // of partitions
+	created int64 // create revision
+}
+
+func (ts *Topics) base(ctx context.Context, name topicname.Name) (base, error) {
+	key := ts.partitionedKey(name.Base())
+	got, err := ts.store.get(ctx, key)
+	if err != nil || len(got.Kvs) == 0 {
+		return base{}, err
+	}
+	number, _, err := decodeAttributes(key, got.Kvs[0].Value)
+	return base{number, got.Kvs[0].CreateRevision}, err
+}
+
+// create makes a topic if its base still is b, and returns the id of the one that was made meanwhile if there is one. Errors: errChanged
+// of a partition whose partitioned topic was made or deleted meanwhile; txn.ErrNotAllowed where a partitioned topic has the name.
+func (ts *Topics) create(ctx context.Context, name topicname.Name, b base, a attributes) (id uint64, made bool, err error) {
 	a.Created = ts.options.Now().UnixMilli()
 	value, err := a.encode(oneTopic)
 	if err != nil {
 		return 0, false, fmt.Errorf("create %s: %w", name, err)
 	}
 	key := ts.nameKey(name)
-	result, err := ts.make(ctx, name, key, value)
+	result, err := ts.make(ctx, name, b, key, value)
 	if err != nil {
 		return 0, false, fmt.Errorf("create %s: %w", name, err)
 	}
@@ -57,49 +79,38 @@ func (ts *Topics) create(ctx context.Context, name topicname.Name, a attributes)
 	if kvs := result.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
 		return uint64(kvs[0].CreateRevision), false, nil
 	}
-	return 0, false, fmt.Errorf("%w: %w: %s is a partitioned topic", txn.ErrNotAllowed, ErrTopicExists, name)
+	if name.Partition() >= 0 {
+		return 0, false, fmt.Errorf("create %s: %w", name, errChanged)
+	}
+	return 0, false, errTakenByPartitioned(name)
 }
 
-// make puts the key of a topic, or of a partitioned topic, if there is neither of the name and its namespace exists. If there is one,
-// the answer has what the key is. Behind an error it may have been put, and is hardly put any more; see creator. Errors: ErrNamespaceNotFound.
-func (ts *Topics) make(ctx context.Context, name topicname.Name, key, value string) (*clientv3.TxnResponse, error) {
-	for {
-		revision, err := ts.creatorRevision(ctx)
-		if err != nil {
-			return nil, err
-		}
-		conditions := []clientv3.Cmp{
-			clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", 0),
-			clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name)), "=", 0),
-			clientv3.Compare(clientv3.ModRevision(ts.creatorKey()), "=", revision),
-		}
-		otherwise := []clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(ts.creatorKey(), clientv3.WithKeysOnly())}
-		if !ts.options.unstored {
-			namespace := ts.options.Keys.Namespace(name.Tenant, name.Namespace)
-			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(namespace), ">", 0))
-			otherwise = append(otherwise, clientv3.OpGet(namespace, clientv3.WithCountOnly()))
-		}
-		result, err := ts.store.txn(ctx, conditions, []clientv3.Op{clientv3.OpPut(key, value)}, otherwise)
-		if err != nil {
-			return nil, errors.Join(err, ts.stopLate(revision))
-		}
-		if result.Succeeded {
-			return result, nil
-		}
-		var found int64
-		if kvs := result.Responses[1].GetResponseRange().Kvs; len(kvs) > 0 {
-			found = kvs[0].ModRevision
-		}
-		switch {
-		case !ts.options.unstored && result.Responses[2].GetResponseRange().Count == 0:
-			return nil, ErrNamespaceNotFound
-		case found == revision, len(result.Responses[0].GetResponseRange().Kvs) > 0:
-			return result, nil
-		}
-		if err := ts.foundCreator(ctx, found); err != nil {
-			return nil, err
-		}
+func errTakenByPartitioned(name topicname.Name) error {
+	return fmt.Errorf("%w: %w: %s is a partitioned topic", txn.ErrNotAllowed, ErrTopicExists, name)
+}
+
+// make puts the key of a topic, or of a partitioned topic, if there is none of the name, its base still is b and its namespace exists. If
+// there is one, the answer has what the key is. Behind an error it may have been put, and does not come later; see etcdcreator.
+// Errors: ErrNamespaceNotFound.
+func (ts *Topics) make(ctx context.Context, name topicname.Name, b base, key, value string) (*clientv3.TxnResponse, error) {
+	conditions := []clientv3.Cmp{
+		clientv3.Compare(clientv3.CreateRevision(ts.nameKey(name)), "=", 0),
+		clientv3.Compare(clientv3.CreateRevision(ts.partitionedKey(name.Base())), "=", b.created),
 	}
+	otherwise := []clientv3.Op{clientv3.OpGet(key)}
+	if !ts.options.unstored {
+		namespace := ts.options.Keys.Namespace(name.Tenant, name.Namespace)
+		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(namespace), ">", 0))
+		otherwise = append(otherwise, clientv3.OpGet(namespace, clientv3.WithCountOnly()))
+	}
+	result, err := ts.options.Creator.Txn(ctx, conditions, []clientv3.Op{clientv3.OpPut(key, value)}, otherwise)
+	if err != nil {
+		return nil, err
+	}
+	if !result.Succeeded && !ts.options.unstored && result.Responses[1].GetResponseRange().Count == 0 {
+		return nil, ErrNamespaceNotFound
+	}
+	return result, nil
 }
 
 // Properties returns the properties of a topic or of a partitioned topic.

@@ -90,7 +90,7 @@ func TestCreatorWithoutItsKey(t *testing.T) {
 	late := w.holdBack()
 	w.produce("t")
 	w.vanishes("t", late)
-	if _, err := storeClient.Delete(t.Context(), w.topics.creatorKey()); err != nil {
+	if _, err := storeClient.Delete(t.Context(), w.keys.Creator("")); err != nil {
 		t.Fatal(err)
 	}
 	w.produce("t")
@@ -114,7 +114,7 @@ func TestCreatorOfTheNextSession(t *testing.T) {
 	member.notice()
 	member.begin()
 	in.a.produce("t")
-	key, err := storeClient.Get(t.Context(), in.a.topics.creatorKey())
+	key, err := storeClient.Get(t.Context(), in.a.keys.Creator("a"))
 	if lease, _ := member.Session(); err != nil || len(key.Kvs) != 1 || clientv3.LeaseID(key.Kvs[0].Lease) != lease {
 		t.Errorf("the key of the creator: %v, %v", key, err)
 	}

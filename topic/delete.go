@@ -76,6 +76,9 @@ type doomed struct {
 // remove deletes names in one transaction of the store, which leaves a tombstone for the data of each. It compares that nobody
 // has loaded or made one since it was looked at; if somebody has, it looks again.
 func (ts *Topics) remove(ctx context.Context, r removal) error {
+	if err := ts.options.Creator.Settled(ctx); err != nil {
+		return err
+	}
 	for {
 		found, err := ts.findDoomed(ctx, r)
 		if err != nil {

@@ -41,28 +41,37 @@ func (ts *Topics) identify(ctx context.Context, name topicname.Name, create bool
 	if err := ts.checkStored(ctx, name); err != nil {
 		return 0, err
 	}
+	for {
+		id, err := ts.findOrCreate(ctx, name, create)
+		if !errors.Is(err, errChanged) {
+			return id, err
+		}
+	}
+}
+
+func (ts *Topics) findOrCreate(ctx context.Context, name topicname.Name, create bool) (uint64, error) {
 	key := ts.nameKey(name)
 	got, err := ts.store.get(ctx, key)
 	if err != nil {
 		return 0, err
 	}
 	if len(got.Kvs) > 0 {
-		return uint64(got.Kvs[0].CreateRevision), ts.noneIsLate(ctx)
+		return uint64(got.Kvs[0].CreateRevision), ts.options.Creator.Settled(ctx)
 	}
-	partitions, err := ts.partitions(ctx, name.Base())
+	b, err := ts.base(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	partition := name.Partition()
 	switch {
-	case partitions > 0 && partition < 0:
+	case b.number > 0 && partition < 0:
 		return 0, errPartitioned(name)
-	case partitions > 0 && partition >= partitions:
-		return 0, notAPartition(name, partitions)
-	case partitions == 0 && !(create && ts.options.AutoCreation(name).Topics):
+	case b.number > 0 && partition >= b.number:
+		return 0, notAPartition(name, b.number)
+	case b.number == 0 && !(create && ts.options.AutoCreation(name).Topics):
 		return 0, fmt.Errorf("%w: %s", ErrTopicNotFound, name)
 	}
-	id, _, err := ts.create(ctx, name, attributes{})
+	id, _, err := ts.create(ctx, name, b, attributes{})
 	return id, err
 }
 

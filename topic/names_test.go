@@ -134,6 +134,40 @@ func TestNamespaceIsDeletedMeanwhile(t *testing.T) {
 	}
 }
 
+// A partition whose partitioned topic is deleted, or made, at the moment in which it is made is what the topic says then.
+func TestPartitionedTopicChangesMeanwhile(t *testing.T) {
+	w := newWorld(t, func(o *Options) {
+		o.AutoCreation = func(name topicname.Name) AutoCreation { return AutoCreation{Topics: name.Base().Local != "deleted"} }
+	})
+	ctx := context.Background()
+	meanwhile := func(do func() error) {
+		w.kv.set(func(commit func() (*clientv3.TxnResponse, error)) (*clientv3.TxnResponse, error) {
+			w.kv.set(nil)
+			if err := do(); err != nil {
+				t.Error(err)
+			}
+			return commit()
+		})
+	}
+	deleted, made := parse(t, "deleted"), parse(t, "made")
+	if err := w.topics.CreatePartitioned(ctx, deleted, 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	meanwhile(func() error { return w.topics.DeletePartitioned(ctx, deleted, false) })
+	if _, err := w.tryProduce("deleted-partition-0", &pulsarproto.CommandProducer{}); !errors.Is(err, ErrTopicNotFound) {
+		t.Errorf("deleted meanwhile: %v", err)
+	}
+	meanwhile(func() error { return w.topics.CreatePartitioned(ctx, made, 2, nil) })
+	if _, err := w.tryProduce("made-partition-2", &pulsarproto.CommandProducer{}); !errors.Is(err, txn.ErrNotAllowed) {
+		t.Errorf("made meanwhile: %v", err)
+	}
+	if left, err := storeClient.Get(ctx, w.keys.AllTopicNames(), clientv3.WithPrefix()); err != nil || left.Count != 0 {
+		t.Errorf("%d topics, %v", left.Count, err)
+	}
+	w.kv.set(nil)
+	w.produce("made-partition-1")
+}
+
 func TestNoAutoCreation(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.AllowAutoTopicCreation = false })
 	if _, err := w.tryProduce("a", &pulsarproto.CommandProducer{}); !errors.Is(err, ErrTopicNotFound) {

@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/etcdcreator"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/topic/dedup"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -42,6 +43,8 @@ type Options struct {
 	Schemas Schemas
 	// Instance, if set, owns topics under a lease, and others own others. Nil: no other process can own one.
 	Instance Instance
+	// Creator makes the keys of topics. Nil: one that is nobody else's, and is closed with the topics.
+	Creator *etcdcreator.Creator
 	// Watcher tells of topics that other instances delete. It is needed with Instance.
 	Watcher clientv3.Watcher
 	// Now is the clock; nil means time.Now.

@@ -43,7 +43,7 @@ func (ts *Topics) CreatePartitioned(ctx context.Context, name topicname.Name, pa
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
-	result, err := ts.make(ctx, name, ts.partitionedKey(name), value)
+	result, err := ts.make(ctx, name, base{}, ts.partitionedKey(name), value)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
@@ -91,7 +91,11 @@ func (ts *Topics) UpdatePartitions(ctx context.Context, name topicname.Name, par
 		if partitions <= stored.number {
 			return fmt.Errorf("%w: %d partitions of %s, want more than %d", txn.ErrNotAllowed, partitions, name, stored.number)
 		}
-		if err := ts.copySubscriptions(ctx, name, stored.number, partitions); err != nil {
+		err = ts.copySubscriptions(ctx, name, stored.number, partitions)
+		if errors.Is(err, errChanged) {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("update %s to %d partitions: %w", name, partitions, err)
 		}
 		stored.number = partitions
@@ -107,9 +111,16 @@ func (ts *Topics) copySubscriptions(ctx context.Context, name topicname.Name, fr
 	if err != nil || len(subscriptions) == 0 {
 		return err
 	}
+	b, err := ts.base(ctx, name)
+	if err != nil {
+		return err
+	}
+	if b.number != from {
+		return errChanged
+	}
 	for p := from; p < to; p++ {
 		partition := name.WithPartition(p)
-		if _, _, err := ts.create(ctx, partition, attributes{}); err != nil {
+		if _, _, err := ts.create(ctx, partition, b, attributes{}); err != nil {
 			return err
 		}
 		for _, s := range subscriptions {

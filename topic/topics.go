@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pulsar-tc/pulsar-tc/cnx"
+	"github.com/pulsar-tc/pulsar-tc/etcdcreator"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
 	"github.com/pulsar-tc/pulsar-tc/txn"
 )
@@ -21,7 +22,6 @@ type Topics struct {
 	budget  cacheBudget
 	// compacting has a token for each compaction that reads.
 	compacting chan struct{}
-	creator    creator
 	// ctx ends when Close has given up waiting.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -53,12 +53,14 @@ func New(options Options) *Topics {
 		slots:   make(map[string]*slot),
 		topics:  make(map[*Topic]struct{}),
 		dormant: make(map[topicname.Name]dormant),
-		creator: newCreator(options.Instance),
 
 		compacting: make(chan struct{}, maxCompactions),
 	}
 	ts.budget.limit = options.CacheBytes
 	ts.ctx, ts.cancel = context.WithCancel(context.Background())
+	if options.Creator == nil {
+		ts.options.Creator = ts.ownCreator()
+	}
 	ts.tasks.Go(ts.tick)
 	if options.Instance == nil {
 		ts.tasks.Go(ts.resumeSweeps)
@@ -68,6 +70,19 @@ func New(options Options) *Topics {
 	ts.tasks.Go(ts.followDeletions)
 	ts.tasks.Go(ts.sweepForAll)
 	return ts
+}
+
+func (ts *Topics) ownCreator() *etcdcreator.Creator {
+	options := etcdcreator.Options{KV: ts.options.KV, Keys: ts.options.Keys, Log: ts.options.Log, Timeout: ts.options.StoreTimeout}
+	if ts.options.Instance != nil {
+		options.Instance = func() etcdcreator.Instance { return ts.options.Instance }
+	}
+	creator := etcdcreator.New(options)
+	ts.tasks.Go(func() {
+		<-ts.ctx.Done()
+		creator.Close()
+	})
+	return creator
 }
 
 func (ts *Topics) tick() {

@@ -6,7 +6,7 @@ import (
 )
 
 // mutantSeeds is how many seeds a planted bug is given to be caught.
-const mutantSeeds = 4000
+const mutantSeeds = 8000
 
 // TestMutants holds that every planted bug is caught, and that nothing is broken without it in the schedule that catches it.
 func TestMutants(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
 	"github.com/pulsar-tc/pulsar-tc/pulsarproto"
 	"github.com/pulsar-tc/pulsar-tc/schema"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -64,7 +65,7 @@ func TestConsumers(t *testing.T) {
 	if err := subscribe(avro(record("a")), used(true, nil)); !errors.As(err, &incompatible) || !strings.Contains(err.Error(), "empty(BYTES) schema: new schema type AVRO") {
 		t.Errorf("topic in use without a schema: %v", err)
 	}
-	if err := subscribe(avro(record("a")), used(false, errLost)); !errors.Is(err, errLost) {
+	if err := subscribe(avro(record("a")), used(false, etcdtest.ErrNoAnswer)); !errors.Is(err, etcdtest.ErrNoAnswer) {
 		t.Errorf("not known whether it is in use: %v", err)
 	}
 	for _, s := range []*Wire{nil, wire(pulsarproto.Schema_AutoConsume, schema.Schema{})} {

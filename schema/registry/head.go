@@ -88,7 +88,13 @@ func (r *Registry) get(ctx context.Context, key string) (*clientv3.GetResponse, 
 func (r *Registry) change(ctx context.Context, keys keyspace.Schemas, h head, ops ...clientv3.Op) (applied bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.options.StoreTimeout)
 	defer cancel()
-	result, err := r.options.KV.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(keys.Head()), "=", h.revision)).Then(ops...).Commit()
+	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(keys.Head()), "=", h.revision)}
+	var result *clientv3.TxnResponse
+	if h.revision == 0 {
+		result, err = r.options.Creator.Txn(ctx, compares, ops, nil)
+	} else {
+		result, err = r.options.KV.Txn(ctx).If(compares...).Then(ops...).Commit()
+	}
 	if err != nil {
 		return false, fmt.Errorf("%w: write %s: %w", txn.ErrNotReady, keys.Head(), err)
 	}

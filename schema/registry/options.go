@@ -5,6 +5,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pulsar-tc/pulsar-tc/etcdcreator"
 	"github.com/pulsar-tc/pulsar-tc/keyspace"
 	"github.com/pulsar-tc/pulsar-tc/schema"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
@@ -24,6 +25,8 @@ type Policy struct {
 type Options struct {
 	KV   clientv3.KV
 	Keys keyspace.Space
+	// Creator makes the first version of a topic.
+	Creator *etcdcreator.Creator
 	// Policy says what holds for a topic. It must not block. Default: Full, and schemas can be added.
 	Policy func(topicname.Name) Policy
 	// MaxBytes bounds a schema with its properties. Default 1 MiB.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pulsar-tc/pulsar-tc/schema"
 	"github.com/pulsar-tc/pulsar-tc/topicname"
+	"github.com/pulsar-tc/pulsar-tc/txn"
 )
 
 // Put returns the version of s, which it stores if the topic does not have it and the topic's strategy admits it. The user is
@@ -60,6 +61,9 @@ func (r *Registry) append(ctx context.Context, topic topicname.Name, s schema.Sc
 // Source: SchemaRegistryServiceImpl.deleteSchema.
 func (r *Registry) Delete(ctx context.Context, topic topicname.Name, force bool) (uint64, error) {
 	keys := r.keys(topic)
+	if err := r.options.Creator.Settled(ctx); err != nil {
+		return 0, fmt.Errorf("%w: delete %s: %w", txn.ErrNotReady, keys.Head(), err)
+	}
 	for {
 		h, err := r.head(ctx, keys)
 		if err != nil {

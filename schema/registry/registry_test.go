@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
 	"github.com/pulsar-tc/pulsar-tc/internal/etcdtest"
@@ -43,6 +42,7 @@ func newRegistry(t *testing.T, change func(*Options)) *Registry {
 	if change != nil {
 		change(&options)
 	}
+	options.Creator = etcdtest.Creator(t, options.KV)
 	return New(options)
 }
 
@@ -190,42 +190,46 @@ func TestConcurrentPuts(t *testing.T) {
 	r.wantVersions(t, 0, 1, 2, 3, 4, 5, 6, 7)
 }
 
-// lossyKV applies transactions and says that it does not know, as often as losses says.
-type lossyKV struct {
-	clientv3.KV
-	losses int
-}
-
-var errLost = errors.New("answer lost")
-
-type lossyTxn struct {
-	clientv3.Txn
-	kv *lossyKV
-}
-
-func (kv *lossyKV) Txn(ctx context.Context) clientv3.Txn { return &lossyTxn{kv.KV.Txn(ctx), kv} }
-
-func (x *lossyTxn) If(c ...clientv3.Cmp) clientv3.Txn  { x.Txn = x.Txn.If(c...); return x }
-func (x *lossyTxn) Then(o ...clientv3.Op) clientv3.Txn { x.Txn = x.Txn.Then(o...); return x }
-
-func (x *lossyTxn) Commit() (*clientv3.TxnResponse, error) {
-	got, err := x.Txn.Commit()
-	if x.kv.losses > 0 {
-		x.kv.losses--
-		return nil, errLost
-	}
-	return got, err
+// newScripted is a registry on a store that goes by a script.
+func newScripted(t *testing.T) (*Registry, *etcdtest.Script) {
+	t.Helper()
+	script := &etcdtest.Script{}
+	return newRegistry(t, func(o *Options) { script.KV, o.KV = o.KV, script }), script
 }
 
 // An answer that is lost behind the write leaves a version, which the repeat finds.
 func TestLostAnswer(t *testing.T) {
-	kv := &lossyKV{losses: 1}
-	r := newRegistry(t, func(o *Options) { kv.KV, o.KV = o.KV, kv })
-	if _, err := r.Put(t.Context(), topic, record("a"), ""); !errors.Is(err, errLost) || !errors.Is(err, txn.ErrNotReady) {
+	r, script := newScripted(t)
+	script.Lose()
+	if _, err := r.Put(t.Context(), topic, record("a"), ""); !errors.Is(err, etcdtest.ErrNoAnswer) || !errors.Is(err, txn.ErrNotReady) {
 		t.Errorf("lost: %v", err)
 	}
 	r.mustPut(t, record("a"), 0)
 	r.wantVersions(t, 0)
+}
+
+// A first version whose error was answered does not come behind the deletion of the schemas, of which it makes no difference whether there
+// were any: the next owner of the name brings another schema.
+func TestLateFirstVersion(t *testing.T) {
+	for what, stored := range map[string]bool{"stored by another attempt": true, "never stored": false} {
+		t.Run(what, func(t *testing.T) {
+			r, script := newScripted(t)
+			late := script.Hold()
+			if _, err := r.Put(t.Context(), topic, record("a"), ""); !errors.Is(err, etcdtest.ErrNoAnswer) {
+				t.Fatalf("put: %v", err)
+			}
+			if stored {
+				r.mustPut(t, record("a"), 0)
+			}
+			if _, err := r.Delete(t.Context(), topic, true); err != nil {
+				t.Fatal(err)
+			}
+			if applied, err := late(); err != nil || applied.Succeeded {
+				t.Errorf("the late version: %v, %v", applied, err)
+			}
+			r.wantVersions(t)
+		})
+	}
 }
 
 func TestStoreIsShortOfSpace(t *testing.T) {
