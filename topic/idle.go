@@ -24,9 +24,10 @@ func (t *Topic) idle() bool {
 // nothing waits, so nobody notices: a command that comes from now on finds it closed, and loads it again.
 func (t *Topic) rest(now time.Time, policies *Policies) {
 	switch {
+	case t.deleting: // what runs for that is no use
 	case !t.idle():
 		t.idleSince = time.Time{}
-	case t.compaction.running, t.trim.running, t.trim.looking, t.expiring, t.aging, t.deleting: // not now
+	case t.compaction.running, t.trim.running, t.trim.looking, t.expiring, t.aging: // not now
 	case t.idleSince.IsZero():
 		t.idleSince = now
 	case t.inactive(now, policies):

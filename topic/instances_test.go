@@ -398,7 +398,7 @@ func TestIdleTimeMovesAlong(t *testing.T) {
 	pass(30 * time.Minute)
 	in.a.topics.revisit() // it is 80 minutes since it was used here
 	in.a.tickAll()
-	eventually(t, "the topic was looked at", func() bool { return !in.a.topics.Loaded(parse(t, "x")) })
+	eventually(t, "the topic was looked at and given up", func() bool { return in.a.owner("x") == "" })
 	if !exists() {
 		t.Fatal("deleted 32 minutes after its last use")
 	}
