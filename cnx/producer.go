@@ -37,6 +37,9 @@ type Send struct {
 type Producer interface {
 	// Send stores a message. The answer comes through ProducerClient, in the order of the sends.
 	Send(msg Send)
+	// Again tells that the client attaches the producer, which is attached, once more: it sends again whatever it has no receipt for. done
+	// is called once, when that is expected, or with an error, upon which the client is to try again.
+	Again(done func(error))
 	// Close detaches the producer and returns when it is detached; sends in flight are still answered or dropped, and
 	// answers that come after Close has returned go nowhere. It runs in a goroutine of its own, and may run beside or after
 	// ProducerClient.Disconnect: a producer that is detached already needs nothing more.

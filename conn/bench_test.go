@@ -75,6 +75,8 @@ func (e echo) Send(msg Send) {
 	e.client.Receipt(msg.SequenceID, msg.HighestSequenceID, 5, msg.SequenceID)
 }
 
+func (echo) Again(done func(error)) { done(nil) }
+
 func (echo) Close() {}
 
 // BenchmarkMessage delivers messages of 100 bytes.

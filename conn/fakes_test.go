@@ -82,6 +82,7 @@ func (c *fakeCoordinators) EndTxn(_ context.Context, id txn.ID, _ Caller, action
 
 // fakeTopics attaches every producer and consumer, or does what the functions say.
 type fakeTopics struct {
+	agains     []error // guarded by mu
 	partitions func(name topicname.Name, create bool) (int, error)
 	produce    func(ctx context.Context, client ProducerClient) (Producer, ProducerInfo, error)
 	subscribe  func(ctx context.Context, client ConsumerClient) (Consumer, error)
@@ -191,6 +192,17 @@ func (p *fakeProducer) Send(msg Send) {
 		return
 	}
 	p.client.Receipt(msg.SequenceID, msg.HighestSequenceID, 5, entry)
+}
+
+// Again answers with the next of the topics' agains, and with success when there is none.
+func (p *fakeProducer) Again(done func(error)) {
+	p.topics.mu.Lock()
+	var err error
+	if left := p.topics.agains; len(left) > 0 {
+		err, p.topics.agains = left[0], left[1:]
+	}
+	p.topics.mu.Unlock()
+	done(err)
 }
 
 func (p *fakeProducer) Close() {

@@ -27,7 +27,7 @@ type producer struct {
 	detached   bool
 }
 
-// produce attaches a producer. A repeat for one that is attached gets the same answer again.
+// produce attaches a producer. A repeat for one that is attached gets the same answer again, when the topic expects repeats of its sends.
 // Errors: InvalidTopicName, AuthorizationError, ServiceNotReady while one of the same id is coming or going, TooManyRequests, and
 // those of Topics.Produce.
 //
@@ -39,38 +39,59 @@ func (r request) produce(cmd *pulsarproto.CommandProducer) {
 		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
 		return
 	}
-	p := r.addProducer(cmd, r.producerRight(name, cmd.GetInitialSubscriptionName()))
+	p, again := r.addProducer(cmd, r.producerRight(name, cmd.GetInitialSubscriptionName()))
+	if again != nil {
+		r.attachAgain(again, requestID)
+	}
 	if p == nil {
 		return
 	}
 	r.requests.Go(func() { r.attachProducer(p, name, cmd) })
 }
 
-// addProducer returns a new producer, or answers the request by the one that has the id already.
-func (r request) addProducer(cmd *pulsarproto.CommandProducer, right right) *producer {
+// addProducer returns a new producer, or again, the attached one that has the id already. It answers the request if there is neither.
+func (r request) addProducer(cmd *pulsarproto.CommandProducer, right right) (p, again *producer) {
 	id, requestID, cost := cmd.GetProducerId(), cmd.GetRequestId(), attachmentCost+proto.Size(cmd)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.producers[id]; p != nil {
 		if p.state == attached {
-			r.answerProducer(requestID, p)
-		} else {
-			r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, notReady("Producer", p.state))
+			return nil, p
 		}
-		return nil
+		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, notReady("Producer", p.state))
+		return nil, nil
 	}
 	a, err := r.attach(id, right, cost, func() { delete(r.producers, id) })
 	if err != nil {
 		r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
-		return nil
+		return nil, nil
 	}
-	p := &producer{attachment: a, request: r, asked: requestID}
+	p = &producer{attachment: a, request: r, asked: requestID}
 	if r.producers == nil {
 		r.producers = make(map[uint64]*producer)
 	}
 	r.producers[id] = p
 	delete(r.droppedProducers, id)
-	return p
+	return p, nil
+}
+
+// attachAgain answers the request by a producer that was attached before.
+func (r request) attachAgain(p *producer, requestID uint64) {
+	r.mu.Lock()
+	topic := p.topic
+	r.mu.Unlock()
+	topic.Again(func(err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		switch {
+		case err != nil:
+			r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, err)
+		case p.state != attached:
+			r.fail(pulsarproto.BaseCommand_PRODUCER, requestID, notReady("Producer", p.state))
+		default:
+			r.answerProducer(requestID, p)
+		}
+	})
 }
 
 // attachProducer asks the topic and answers the request.

@@ -29,9 +29,12 @@ func TestProduce(t *testing.T) {
 		}
 		p.send(producerCommand(1, 7, "t"))
 		p.wantCommand(success)
-		p.send(producerCommand(2, 7, "t")) // a repeat gets the same answer
+		p.send(producerCommand(2, 7, "t")) // a repeat gets the same answer, when the topic expects repeats of sends
 		success.ProducerSuccess.RequestId = proto.Uint64(2)
 		p.wantCommand(success)
+		b.topics.agains = []error{txn.ErrNotReady}
+		p.send(producerCommand(3, 7, "t"))
+		p.wantError(3, pulsarproto.ServerError_ServiceNotReady)
 
 		command := sendCommand(7, 3)
 		command.Send.HighestSequenceId = proto.Uint64(5)

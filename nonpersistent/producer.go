@@ -88,6 +88,9 @@ func (ts *Topics) attach(name topicname.Name, cmd *pulsarproto.CommandProducer, 
 	return p, old, err
 }
 
+// Again implements cnx.Producer.
+func (p *producer) Again(done func(error)) { done(nil) }
+
 // Send implements cnx.Producer. The position of a message that is not stored is 0:0.
 //
 // Source: NonPersistentTopic.publishMessage.

@@ -159,6 +159,47 @@ func TestHeldSendThatHasToWaitAgain(t *testing.T) {
 	}
 }
 
+// A client that attaches a producer again, on the same connection, sends again what it has no receipt for, and it is stored once: also
+// what is stored behind the first attachment, and only once it is known what is.
+func TestRepeatsBehindASecondAttachment(t *testing.T) {
+	w := newWorld(t)
+	p, c := w.produce("a"), w.subscribe("a", "s")
+	id, held := w.coord.begin(), make(chan struct{})
+	w.coord.held = map[txn.ID]chan struct{}{id: held}
+	again := func() error {
+		answer := make(chan error, 1)
+		p.Again(func(err error) { answer <- err })
+		return <-answer
+	}
+	sendAll := func(n uint64) {
+		for i := range n {
+			p.Send(inTxn(id, message(i, fmt.Sprint(i))))
+		}
+	}
+	sendAll(3)
+	loaded := w.topics.loaded(parse(t, "a").String())
+	w.until(func() bool { return len(loaded.asking) == 1 }, loaded)
+	if err := again(); err == nil {
+		t.Error("attached again although it is not known whether its sends are stored")
+	}
+	close(held)
+	for range 3 {
+		p.receipt()
+	}
+	if err := again(); err != nil {
+		t.Fatal(err)
+	}
+	sendAll(4)
+	for i := range uint64(4) {
+		if r := p.receipt(); r.err != nil || r.sequence != i || (r.position == ledger.Position{Ledger: none, Entry: none}) != (i < 3) {
+			t.Errorf("answer %d: %+v", i, r)
+		}
+	}
+	w.end(id, txn.Commit, "a", "")
+	c.want("0", "1", "2", "3")
+	c.wantNothing(w, "a")
+}
+
 // until returns when what is true in a topic.
 func (w *world) until(what func() bool, in *Topic) {
 	w.t.Helper()

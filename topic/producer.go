@@ -21,7 +21,7 @@ type producer struct {
 	in       meter
 	metadata map[string]string
 
-	// stored is what open transactions had of this name when the producer attached: what comes again up to there is a
+	// stored is what open transactions had of this name when the producer attached, last: what comes again up to there is a
 	// repeat behind a reconnect. Later sends are not compared, because an application may set sequence ids as it likes.
 	stored map[txn.ID]uint64
 	// held are sends that wait for the coordinator's answer, and all behind them.
@@ -47,6 +47,40 @@ func (p *producer) Send(msg cnx.Send) {
 		}
 		p.topic.queue.push(s)
 	})
+}
+
+// Again implements cnx.Producer. The Go client does this when it hears twice that a connection is gone, by CLOSE_PRODUCER and by the
+// connection's end: what it has sent behind the first attachment it sends again behind the second, on the same connection.
+func (p *producer) Again(done func(error)) {
+	p.topic.ask(func(alive bool) {
+		if !alive {
+			done(ErrPersistence)
+			return
+		}
+		p.topic.queue.push(&attachAgain{p, done})
+	})
+}
+
+// attachAgain is an item so that everything the producer sent before is decided.
+type attachAgain struct {
+	producer *producer
+	answer   func(error)
+}
+
+func (a *attachAgain) prepare(*group) bool { return true }
+
+func (a *attachAgain) undo() {}
+
+func (a *attachAgain) fail(err error) { a.answer(err) }
+
+func (a *attachAgain) done(*group) {
+	p := a.producer
+	if !p.attached || p.parked() { // what it holds may be stored, and is not known yet
+		a.fail(ErrPersistence)
+		return
+	}
+	p.stored = p.topic.dedup.Open(p.name)
+	a.answer(nil)
 }
 
 // Close implements cnx.Producer.
