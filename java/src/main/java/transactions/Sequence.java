@@ -5,6 +5,7 @@ import static transactions.Topics.check;
 import static transactions.Topics.expect;
 import static transactions.Topics.expectNothing;
 import static transactions.Topics.expectRead;
+import static transactions.Topics.send;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -78,6 +79,8 @@ final class Sequence {
         for (int round = 0; round < 3; round++) {
             Transaction txn = own.begin(LONG);
             List<CompletableFuture<MessageId>> sent = new ArrayList<>();
+            values.add(round + ":first");
+            send(producer, txn, round + ":first"); // the client may turn round what waits for the registration of the topic
             for (int i = 0; i < 1000; i++) {
                 String value = round + ":" + i;
                 values.add(value);
